@@ -1,0 +1,111 @@
+package v1alpha1
+
+// Condition types of a ReportJob. Each is present from the first decision that concerns it.
+const (
+	// ConditionStoreReachable: the last request to Redis got an answer.
+	ConditionStoreReachable = "StoreReachable"
+	// ConditionLeaseHeld: the execution holds its lease, and the last renewal that was due is confirmed or may still be.
+	ConditionLeaseHeld = "LeaseHeld"
+	// ConditionGuarded: something in the pod stops the report by itself when its lease is gone.
+	ConditionGuarded = "Guarded"
+	// ConditionOwnershipUncertain: whether the execution still held its lease was unknown for too long. Final.
+	ConditionOwnershipUncertain = "OwnershipUncertain"
+	// ConditionStopRequested: the operator decided to stop the execution. Final.
+	ConditionStopRequested = "StopRequested"
+	// ConditionStopConfirmed: no pod with the execution's token lives.
+	ConditionStopConfirmed = "StopConfirmed"
+	// ConditionFinished: the ReportJob is over; wait for it with kubectl wait --for=condition=Finished.
+	ConditionFinished = "Finished"
+)
+
+// Reasons of conditions, stops, completions and of status.reason.
+const (
+	// ReasonAccepted: the ReportJob is accepted and nothing else is decided yet.
+	ReasonAccepted = "Accepted"
+	// ReasonReachable: Redis answers.
+	ReasonReachable = "Reachable"
+	// ReasonUnreachable: Redis does not answer, or answers something that is no use.
+	ReasonUnreachable = "StoreUnreachable"
+	// ReasonLeaseHeldByOther: another execution holds the lease.
+	ReasonLeaseHeldByOther = "LeaseHeldByOther"
+	// ReasonAcquireUnknown: whether an attempt to acquire took effect is unknown; it is withdrawn or left to lapse.
+	ReasonAcquireUnknown = "AcquireUnknown"
+	// ReasonLeaseAcquired: the lease is granted.
+	ReasonLeaseAcquired = "LeaseAcquired"
+	// ReasonLeaseAdopted: a restarted operator confirmed the lease by a renewal.
+	ReasonLeaseAdopted = "LeaseAdopted"
+	// ReasonAdopting: a restarted operator has asked Redis to confirm the lease and has no answer yet.
+	ReasonAdopting = "Adopting"
+	// ReasonLeaseReleased: the lease was given back after the report ended.
+	ReasonLeaseReleased = "LeaseReleased"
+	// ReasonLeaseLapses: the lease is not given back but runs out by itself, since the end of the process is not proven.
+	ReasonLeaseLapses = "LeaseLapses"
+	// ReasonLeaseLost: Redis says that the lease is gone or another's.
+	ReasonLeaseLost = "LeaseLost"
+	// ReasonOwnershipUncertain: no renewal was confirmed in time.
+	ReasonOwnershipUncertain = "OwnershipUncertain"
+	// ReasonMaxRuntimeExceeded: the execution ran for maxRuntime.
+	ReasonMaxRuntimeExceeded = "MaxRuntimeExceeded"
+	// ReasonJobDisturbed: the Job was deleted, suspended or is not the one that was created; or a second pod appeared.
+	ReasonJobDisturbed = "JobDisturbed"
+	// ReasonJobRefused: the API server refused the Job, so the report cannot start.
+	ReasonJobRefused = "JobRefused"
+	// ReasonDeleted: the ReportJob was deleted while its report ran.
+	ReasonDeleted = "Deleted"
+	// ReasonJobCreated: the Job exists and its pod does not run yet.
+	ReasonJobCreated = "JobCreated"
+	// ReasonPodRunning: the pod runs.
+	ReasonPodRunning = "PodRunning"
+	// ReasonPodSucceeded: the report exited 0.
+	ReasonPodSucceeded = "PodSucceeded"
+	// ReasonPodFailed: the report ended by itself without success.
+	ReasonPodFailed = "PodFailed"
+	// ReasonPodVanished: the pod is gone and nobody saw how it ended.
+	ReasonPodVanished = "PodVanished"
+	// ReasonPodsGone: no pod of the token is left, or every container of it is reported terminated.
+	ReasonPodsGone = "PodsGone"
+	// ReasonPodsAlive: a pod of the token is left and not reported terminated.
+	ReasonPodsAlive = "PodsAlive"
+	// ReasonWaitTimeout: the lease was not free within contention.timeout.
+	ReasonWaitTimeout = "WaitTimeout"
+	// ReasonGuardOff: guard is Off, so the operator alone stops the report and overlap is possible.
+	ReasonGuardOff = "GuardOff"
+	// ReasonNotFinished: the report is still to come or under way.
+	ReasonNotFinished = "NotFinished"
+)
+
+// Reasons of events, at most one event for a transition.
+const (
+	// EventWaitingForLease: another execution holds the lease.
+	EventWaitingForLease = "WaitingForLease"
+	// EventStoreUnreachable: Redis does not answer (Warning).
+	EventStoreUnreachable = "StoreUnreachable"
+	// EventLeaseAcquired: the lease is granted.
+	EventLeaseAcquired = "LeaseAcquired"
+	// EventLeaseAdopted: a restarted operator took the lease over by a confirmed renewal.
+	EventLeaseAdopted = "LeaseAdopted"
+	// EventGuardOff: nothing in the pod stops the report by itself (Warning).
+	EventGuardOff = "GuardOff"
+	// EventJobCreated: the Job was created.
+	EventJobCreated = "JobCreated"
+	// EventReportRunning: the pod runs.
+	EventReportRunning = "ReportRunning"
+	// EventLeaseLost: Redis says that the lease is gone or another's (Warning).
+	EventLeaseLost = "LeaseLost"
+	// EventOwnershipUncertain: no renewal was confirmed in time (Warning).
+	EventOwnershipUncertain = "OwnershipUncertain"
+	// EventStopRequested: the operator stops the report (Warning).
+	EventStopRequested = "StopRequested"
+	// EventStopConfirmed: no pod of the token lives.
+	EventStopConfirmed = "StopConfirmed"
+	// EventLeaseReleased: the lease was given back.
+	EventLeaseReleased = "LeaseReleased"
+	// EventLeaseLapses: the lease runs out by itself (Warning).
+	EventLeaseLapses = "LeaseLapses"
+	// EventReportSucceeded: the report exited 0.
+	EventReportSucceeded = "ReportSucceeded"
+	// EventReportFailed: the report ended without success (Warning).
+	EventReportFailed = "ReportFailed"
+	// EventWaitTimeout: the lease was not free in time (Warning).
+	EventWaitTimeout = "WaitTimeout"
+)

@@ -1,0 +1,48 @@
+package v1alpha1
+
+// Finalizer keeps a deleted ReportJob until its report is proven stopped.
+const Finalizer = "leasehold.dev/execution"
+
+// Labels of the Jobs and pods of an execution.
+const (
+	// LabelReportJob is the name of the ReportJob, cut to 63 characters; AnnotationReportJob has it whole.
+	LabelReportJob = "leasehold.dev/reportjob"
+	// LabelReportJobUID is the UID of the ReportJob.
+	LabelReportJobUID = "leasehold.dev/reportjob-uid"
+	// LabelExecutionID is the execution ID.
+	LabelExecutionID = "leasehold.dev/execution-id"
+	// LabelFencingToken is the fencing token in decimal.
+	LabelFencingToken = "leasehold.dev/fencing-token"
+	// LabelAttempt is the number of the attempt, from 1.
+	LabelAttempt = "leasehold.dev/attempt"
+)
+
+// Annotations of the Jobs and pods of an execution.
+const (
+	// AnnotationReportJob is the name of the ReportJob.
+	AnnotationReportJob = "leasehold.dev/reportjob"
+	// AnnotationJobID is the logical identity.
+	AnnotationJobID = "leasehold.dev/job-id"
+	// AnnotationOccurrence is the occurrence, if there is one.
+	AnnotationOccurrence = "leasehold.dev/occurrence"
+	// AnnotationExecutionID is the execution ID.
+	AnnotationExecutionID = "leasehold.dev/execution-id"
+	// AnnotationFencingToken is the fencing token in decimal.
+	AnnotationFencingToken = "leasehold.dev/fencing-token"
+	// AnnotationLeaseKey is the Redis key of the lease.
+	AnnotationLeaseKey = "leasehold.dev/lease-key"
+)
+
+// Environment variables of every container of the report.
+const (
+	// EnvJobID is the logical identity.
+	EnvJobID = "LEASEHOLD_JOB_ID"
+	// EnvExecutionID is the execution ID.
+	EnvExecutionID = "LEASEHOLD_EXECUTION_ID"
+	// EnvOccurrence is the occurrence; present and empty when the ReportJob has none.
+	EnvOccurrence = "LEASEHOLD_OCCURRENCE"
+	// EnvFencingToken is the fencing token in decimal: send it along with every write.
+	EnvFencingToken = "LEASEHOLD_FENCING_TOKEN"
+	// EnvLeaseKey is the Redis key of the lease.
+	EnvLeaseKey = "LEASEHOLD_LEASE_KEY"
+)
