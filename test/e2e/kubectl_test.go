@@ -74,24 +74,31 @@ func reportJob(t *testing.T, name string) *v1alpha1.ReportJob {
 	return &rj
 }
 
-// waitFor polls a ReportJob until it is as wanted, and fails with its whole status when that takes too long.
-func waitFor(t *testing.T, name, what string, limit time.Duration, ok func(*v1alpha1.ReportJob) bool) *v1alpha1.ReportJob {
+// state is what a test waits for.
+type state struct {
+	what  string
+	limit time.Duration
+	ok    func(*v1alpha1.ReportJob) bool
+}
+
+// waitFor polls a ReportJob until it is as wanted, and fails with its whole description when that takes too long.
+func waitFor(t *testing.T, name string, want state) *v1alpha1.ReportJob {
 	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(want.limit); ; time.Sleep(100 * time.Millisecond) {
 		rj := reportJob(t, name)
-		if ok(rj) {
+		if want.ok(rj) {
 			return rj
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not %s within %v\n%s", name, what, limit, kubectl(t, "describe", "reportjob", name))
+			t.Fatalf("%s: not %s within %v\n%s", name, want.what, want.limit, kubectl(t, "describe", "reportjob", name))
 		}
 	}
 }
 
 func waitForPhase(t *testing.T, name string, phase v1alpha1.Phase, limit time.Duration) *v1alpha1.ReportJob {
 	t.Helper()
-	return waitFor(t, name, "in phase "+string(phase), limit,
-		func(rj *v1alpha1.ReportJob) bool { return rj.Status.Phase == phase })
+	return waitFor(t, name, state{"in phase " + string(phase), limit,
+		func(rj *v1alpha1.ReportJob) bool { return rj.Status.Phase == phase }})
 }
 
 // podOf returns the pod of the ReportJob's execution.

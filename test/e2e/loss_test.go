@@ -81,6 +81,6 @@ func checkStopped(t *testing.T, name, reason string, death time.Time) *v1alpha1.
 			t.Errorf("condition %s is not True: %+v", condition, ended.Status.Conditions)
 		}
 	}
-	checkHasAll(t, "events", eventReasons(t, name), []string{v1alpha1.EventStopRequested, v1alpha1.EventStopConfirmed})
+	checkEvents(t, name, v1alpha1.EventStopRequested, v1alpha1.EventStopConfirmed)
 	return ended
 }

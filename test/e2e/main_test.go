@@ -42,7 +42,7 @@ func TestReportRunsUnderItsLeaseAndGivesItBack(t *testing.T) {
 	}
 	wantEvents := []string{v1alpha1.EventLeaseAcquired, v1alpha1.EventGuardOff, v1alpha1.EventJobCreated,
 		v1alpha1.EventReportRunning, v1alpha1.EventReportSucceeded, v1alpha1.EventLeaseReleased}
-	checkHasAll(t, "events", eventReasons(t, "success"), wantEvents)
+	checkEvents(t, "success", wantEvents...)
 }
 
 // checkJob looks at what the API server stored of the Job.
@@ -70,11 +70,12 @@ func checkJob(t *testing.T, rj *v1alpha1.ReportJob) {
 	}
 }
 
-func checkHasAll(t *testing.T, what string, got, want []string) {
+func checkEvents(t *testing.T, name string, want ...string) {
 	t.Helper()
+	got := eventReasons(t, name)
 	for _, w := range want {
 		if !slices.Contains(got, w) {
-			t.Errorf("%s: %s is missing in %v", what, w, got)
+			t.Errorf("events of %s: %s is missing in %v", name, w, got)
 		}
 	}
 }
@@ -105,7 +106,7 @@ func TestSecondReportOfAJobIDWaitsForTheFirst(t *testing.T) {
 	}
 	waitForPhase(t, "second", v1alpha1.PhaseSucceeded, time.Minute)
 	waitForPhase(t, "first", v1alpha1.PhaseSucceeded, time.Second)
-	checkHasAll(t, "events", eventReasons(t, "second"), []string{v1alpha1.EventWaitingForLease, v1alpha1.EventLeaseAcquired})
+	checkEvents(t, "second", v1alpha1.EventWaitingForLease, v1alpha1.EventLeaseAcquired)
 }
 
 func token(t *testing.T, rj *v1alpha1.ReportJob) uint64 {

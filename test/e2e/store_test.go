@@ -44,10 +44,10 @@ func startRedis(t *testing.T) {
 func TestReportWaitsWhileRedisIsAwayAndProceedsByItself(t *testing.T) {
 	stopRedis(t)
 	apply(t, report{name: "away", jobID: "away", timing: shortTiming, script: quickScript}.manifest())
-	waiting := waitFor(t, "away", "waiting for Redis", time.Minute, func(rj *v1alpha1.ReportJob) bool {
+	waiting := waitFor(t, "away", state{"waiting for Redis", time.Minute, func(rj *v1alpha1.ReportJob) bool {
 		return rj.Status.Phase == v1alpha1.PhaseWaiting &&
 			meta.IsStatusConditionFalse(rj.Status.Conditions, v1alpha1.ConditionStoreReachable)
-	})
+	}})
 	condition := meta.FindStatusCondition(waiting.Status.Conditions, v1alpha1.ConditionStoreReachable)
 	if !strings.Contains(condition.Message, "redis.leasehold-system.svc:6379") {
 		t.Errorf("the message does not name the address: %s", condition.Message)
@@ -84,7 +84,7 @@ func TestReportOutlivesAKilledOperator(t *testing.T) {
 	if before.Status.Execution.ID != after.Status.Execution.ID || after.Status.Execution.Attempt != 1 {
 		t.Errorf("execution changed: %+v, then %+v", before.Status.Execution, after.Status.Execution)
 	}
-	checkHasAll(t, "events", eventReasons(t, "survivor"), []string{v1alpha1.EventLeaseAdopted, v1alpha1.EventReportSucceeded})
+	checkEvents(t, "survivor", v1alpha1.EventLeaseAdopted, v1alpha1.EventReportSucceeded)
 }
 
 // killOperator kills the operator's process with SIGKILL through the container runtime.
