@@ -1,0 +1,101 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Outcome says whether a request took effect in the store. There are three and never two: what is unknown is neither
+// called a success nor a failure.
+type Outcome string
+
+// The outcomes of a request.
+const (
+	// Executed: the store ran the request and said what came of it.
+	Executed Outcome = "executed"
+	// NotExecuted: the store certainly did not run the request.
+	NotExecuted Outcome = "not_executed"
+	// Unknown: the store may have run the request, or may still run it.
+	Unknown Outcome = "unknown"
+)
+
+// OutcomeOf reads the outcome from the error of a Store's method. An error of no known kind is Unknown.
+func OutcomeOf(err error) Outcome {
+	var held *HeldError
+	var lost *LostError
+	var not *NotExecutedError
+	switch {
+	case err == nil, errors.As(err, &held), errors.As(err, &lost):
+		return Executed
+	case errors.As(err, &not):
+		return NotExecuted
+	default:
+		return Unknown
+	}
+}
+
+// HeldError says that another owner holds the lease that was asked for.
+type HeldError struct {
+	Scope Scope
+	// Owner and Token are the holder's; Token is 0 if another kind of program holds the key.
+	Owner Owner
+	Token Token
+	// ExpiresIn is the rest of the holder's lease, by Redis's clock; 0 if the key never expires.
+	ExpiresIn time.Duration
+}
+
+// Error names the holder and when to look again.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("lease %s is held by %s with token %d for another %v unless it is renewed",
+		e.Scope, e.Owner, e.Token, e.ExpiresIn)
+}
+
+// LostError says that the term holds its lease no longer: it never will again.
+type LostError struct {
+	Scope Scope
+	// Owner and Token are the present holder's; Owner is empty when the key is gone.
+	Owner Owner
+	Token Token
+}
+
+// Gone says whether the lease is nobody's, as opposed to another's.
+func (e *LostError) Gone() bool { return e.Owner == "" }
+
+// Error says whose the lease is now.
+func (e *LostError) Error() string {
+	if e.Gone() {
+		return fmt.Sprintf("lease %s is gone from Redis: it expired or was removed", e.Scope)
+	}
+	return fmt.Sprintf("lease %s belongs to %s with token %d now", e.Scope, e.Owner, e.Token)
+}
+
+// NotExecutedError says that the store certainly did not run the request; it may be sent again.
+type NotExecutedError struct {
+	// Address is the store's, without credentials.
+	Address string
+	Cause   error
+}
+
+// Error names the address and the cause.
+func (e *NotExecutedError) Error() string {
+	return fmt.Sprintf("Redis at %s did not take the request: %v", e.Address, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *NotExecutedError) Unwrap() error { return e.Cause }
+
+// UnknownError says that the store may have run the request.
+type UnknownError struct {
+	// Address is the store's, without credentials.
+	Address string
+	Cause   error
+}
+
+// Error names the address and the cause.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("whether Redis at %s ran the request is unknown: %v", e.Address, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnknownError) Unwrap() error { return e.Cause }
