@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Result is what became of one action. The set is closed.
+type Result interface{ isResult() }
+
+// Done: the action was carried out and has nothing to tell.
+type Done struct{}
+
+// Failed: the action was not carried out, or that is unknown, and repeating it is right. The rest of the actions was not
+// tried.
+type Failed struct {
+	// Message says what happened, to which object and what to do next.
+	Message string
+}
+
+// LeaseGranted: Redis granted the lease and the engine tracks it.
+type LeaseGranted struct {
+	// Owner is the 128-bit value in hex that was drawn for this grant; it becomes the execution's ID.
+	Owner string
+	// Token is the fencing token in decimal.
+	Token string
+	// LeaseKey is the Redis key.
+	LeaseKey string
+	// Job is the name that the Job of this execution shall have.
+	Job string
+}
+
+// LeaseHeldByOther: another execution holds the lease.
+type LeaseHeldByOther struct {
+	// Owner and Token are the holder's, as found in Redis.
+	Owner, Token string
+	// ExpiresIn is how long the lease lives on without a renewal.
+	ExpiresIn time.Duration
+}
+
+// AcquireUnknown: whether the lease was granted is unknown. Nothing starts under it; a grant lapses by itself.
+type AcquireUnknown struct {
+	// Address is that of Redis, without credentials.
+	Address string
+	// Message says what happened.
+	Message string
+}
+
+// StoreUnreachable: Redis did not get the request, or refused to work on it; nothing was executed.
+type StoreUnreachable struct {
+	// Address is that of Redis, without credentials.
+	Address string
+	// Message says what happened.
+	Message string
+}
+
+// JobCreated: the Job exists, made now or, by this or another operator, before.
+type JobCreated struct {
+	UID types.UID
+}
+
+// JobRefused: the API server refuses the Job and will refuse it again: invalid, forbidden, or its name is taken by a Job
+// that is not ours. No Job of this execution exists.
+type JobRefused struct {
+	// Message is the API server's.
+	Message string
+}
+
+// LeaseReleased: the lease was held by this execution until now and is free.
+type LeaseReleased struct{}
+
+// LeaseGone: nobody holds the lease; it ran out, or an earlier release took effect.
+type LeaseGone struct{}
+
+// LeaseOfOther: the lease is another's by now.
+type LeaseOfOther struct {
+	// Owner and Token are the holder's, as found in Redis.
+	Owner, Token string
+}
+
+// ReleaseUnknown: whether the lease was released is unknown.
+type ReleaseUnknown struct {
+	// Address is that of Redis, without credentials.
+	Address string
+	// Message says what happened.
+	Message string
+}
+
+func (Done) isResult()             {}
+func (Failed) isResult()           {}
+func (LeaseGranted) isResult()     {}
+func (LeaseHeldByOther) isResult() {}
+func (AcquireUnknown) isResult()   {}
+func (StoreUnreachable) isResult() {}
+func (JobCreated) isResult()       {}
+func (JobRefused) isResult()       {}
+func (LeaseReleased) isResult()    {}
+func (LeaseGone) isResult()        {}
+func (LeaseOfOther) isResult()     {}
+func (ReleaseUnknown) isResult()   {}
