@@ -13,6 +13,7 @@ start_control_plane() {
 		--authorization-kubeconfig="$state/pki/kube-controller-manager.kubeconfig" \
 		--bind-address=127.0.0.1 --secure-port=$kcm_port --cert-dir="$state/pki" \
 		--service-account-private-key-file="$state/pki/sa.key" --root-ca-file="$state/pki/ca.crt" \
+		--flex-volume-plugin-dir="$state/kubelet-plugins" \
 		--use-service-account-credentials=true --leader-elect=false --node-monitor-grace-period=20s
 	start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/pki/kube-scheduler.kubeconfig" \
 		--authentication-kubeconfig="$state/pki/kube-scheduler.kubeconfig" \
@@ -40,6 +41,7 @@ start_apiserver() {
 		--bind-address=0.0.0.0 --secure-port=$api_port --advertise-address=$bridge_address \
 		--tls-cert-file="$state/pki/apiserver.crt" --tls-private-key-file="$state/pki/apiserver.key" \
 		--cert-dir="$state/pki" --client-ca-file="$state/pki/ca.crt" \
+		--requestheader-client-ca-file="$state/pki/ca.crt" --requestheader-allowed-names=front-proxy-client \
 		--service-account-key-file="$state/pki/sa.pub" --service-account-signing-key-file="$state/pki/sa.key" \
 		--service-account-issuer="https://kubernetes.default.svc.$dns_domain" \
 		--service-cluster-ip-range=$service_range --authorization-mode=Node,RBAC --allow-privileged=true \

@@ -121,20 +121,24 @@ remove_cgroups() {
 
 # remove_state FOLDER: never into a file system that is still mounted below it.
 remove_state() {
+	local file
 	remove_mounts "$1"
+	for file in /var/lib/cni/results/*; do
+		[ ! -f "$file" ] || ! grep -qF "$1/containerd/state" "$file" || rm -f "$file"
+	done
 	[ ! -d "$1" ] || rm -rf --one-file-system "$1" || say "warning: $1 could not be removed"
 }
 
 # What the kubelet and containerd leave in places of their own.
 remove_shared() {
 	local file
-	for file in /run/containerd/s/*; do
+	for file in /run/containerd/s/* /var/lib/kubelet/device-plugins/kubelet.sock; do
 		[ ! -S "$file" ] || grep -qF "$file" /proc/net/unix || rm -f "$file"
 	done
 	for file in /var/log/containers/*; do
 		[ ! -L "$file" ] || [ -e "$file" ] || rm -f "$file"
 	done
-	rm -f /var/lib/cni/results/leasehold-*
+	[ -s /run/mount/utab ] || rm -f /run/mount/utab
 	remove_shared_dirs
 	rm -rf "$machine_dir"
 }

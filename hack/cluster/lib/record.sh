@@ -12,7 +12,7 @@ kernel_settings=(net.ipv4.ip_forward net.ipv4.conf.all.route_localnet vm.overcom
 # Folders outside the state folder that the kubelet and containerd make, wherever their own state is.
 shared_dirs=(/var/lib/kubelet/device-plugins /var/lib/kubelet /var/lib/cni/results /var/lib/cni/networks /var/lib/cni
 	/var/log/containers /var/log/pods /run/containerd/s /run/containerd /var/run/kubernetes /opt/containerd/bin
-	/opt/containerd/lib /opt/containerd /run/netns /var/lib/containerd)
+	/opt/containerd/lib /opt/containerd /run/netns /var/lib/containerd /run/mount)
 
 record_machine() {
 	local name dir

@@ -69,6 +69,9 @@ check_machine() {
 		pid=$(ss -Hltnp "sport = :$port")
 		[ -z "$pid" ] || fail "port $port is taken on this machine: $pid"
 	done
+	if grep -qF /var/lib/kubelet/device-plugins/kubelet.sock /proc/net/unix; then
+		fail "another kubelet runs on this machine: stop that cluster first"
+	fi
 	if nft list table ip kube-proxy >/dev/null 2>&1; then
 		fail "another kube-proxy runs on this machine (nftables has a table ip kube-proxy): stop that cluster first"
 	fi
