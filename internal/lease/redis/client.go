@@ -1,0 +1,129 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// client is one pool of connections. Renewals have one of their own, so that a rush of other requests cannot delay them.
+type client struct {
+	address string
+	rdb     *goredis.Client
+	conns   *connections
+	nonces  nonces
+}
+
+func newClient(options Options) *client {
+	conns := newConnections(options.dial)
+	return &client{
+		address: options.Address,
+		rdb:     goredis.NewClient(options.profile(conns.connect)),
+		conns:   conns,
+		nonces:  newNonces(),
+	}
+}
+
+// nonces numbers requests. The prefix keeps two processes, or two pools, from expecting the same one.
+type nonces struct {
+	prefix string
+	last   *atomic.Uint64
+}
+
+func newNonces() nonces {
+	var prefix [4]byte
+	_, _ = rand.Read(prefix[:]) // never fails: it ends the program instead
+	return nonces{prefix: hex.EncodeToString(prefix[:]), last: &atomic.Uint64{}}
+}
+
+func (n nonces) next() string { return n.prefix + strconv.FormatUint(n.last.Add(1), 36) }
+
+// errShifted marks a reply that belongs to another request.
+var errShifted = errors.New("the reply belongs to another request: the connection is out of step and was dropped")
+
+// answer is the reply to one question, without its nonce, or the error in its place.
+type answer struct {
+	text string
+	err  error
+}
+
+// ask runs one script once.
+func (c *client) ask(ctx context.Context, s script, q question) (string, error) {
+	a := c.askAll(ctx, s, []question{q})[0]
+	return a.text, a.err
+}
+
+// askAll runs a script once for each question, in one pipeline. Questions that met an empty script cache are asked once more,
+// with the source in front: the server certainly did not run them.
+func (c *client) askAll(ctx context.Context, s script, questions []question) []answer {
+	answers := c.exchange(ctx, s, questions, false)
+	var again []int
+	for i, a := range answers {
+		if a.err != nil && isNoScript(a.err) {
+			again = append(again, i)
+		}
+	}
+	if len(again) == 0 {
+		return answers
+	}
+	missed := make([]question, len(again))
+	for i, at := range again {
+		missed[i] = questions[at]
+		missed[i].nonce = c.nonces.next()
+	}
+	for i, a := range c.exchange(ctx, s, missed, true) {
+		answers[again[i]] = a
+	}
+	return answers
+}
+
+// exchange sends one pipeline and reads its replies; load sends the script's source with the first question.
+func (c *client) exchange(ctx context.Context, s script, questions []question, load bool) []answer {
+	pipe := c.rdb.Pipeline()
+	calls := make([]call, len(questions))
+	for i, q := range questions {
+		calls[i] = s.newCall(ctx, q, load && i == 0)
+		_ = pipe.Process(ctx, calls[i]) // queues; errors come with Exec
+	}
+	_, pipeErr := pipe.Exec(ctx)
+	answers := make([]answer, len(questions))
+	demoted := false
+	for i := range calls {
+		answers[i] = read(calls[i], questions[i].nonce, pipeErr)
+		demoted = demoted || answers[i].err != nil && isDemoted(answers[i].err)
+		if errors.Is(answers[i].err, errShifted) {
+			demoted = true
+		}
+	}
+	if demoted {
+		c.conns.drop()
+	}
+	for i := range answers {
+		if answers[i].err != nil && !isNoScript(answers[i].err) {
+			answers[i].err = classify(c.address, answers[i].err)
+		}
+	}
+	return answers
+}
+
+// read takes the reply of one call and checks its nonce. A call that the pipeline never got to carries the pipeline's error.
+func read(c call, nonce string, pipeErr error) answer {
+	text, err := c.Text()
+	if err != nil {
+		return answer{err: err}
+	}
+	if text == "" && pipeErr != nil {
+		return answer{err: pipeErr}
+	}
+	got, rest, _ := strings.Cut(text, "|")
+	if got != nonce {
+		return answer{err: errShifted}
+	}
+	return answer{text: rest}
+}

@@ -1,0 +1,111 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Budgets of one request. They bound how long a request can take apart from its context: a dial and an exchange each.
+const (
+	// dialTimeout bounds one attempt to connect, TLS included; there is only one.
+	dialTimeout = time.Second
+	// ioTimeout bounds one write and one read. Shorter ones close connections under load; longer ones eat the lease.
+	ioTimeout = time.Second
+	// poolTimeout bounds the wait for a free connection.
+	poolTimeout = 500 * time.Millisecond
+	// idle connections are kept; a live one is replaced after this long, so that rotated credentials come into force.
+	connLifetime = 30 * time.Minute
+)
+
+// Options name a Redis and how to log in. No secret is held in them: the password is read from its file for every new
+// connection, so a rotated password needs no restart.
+type Options struct {
+	// Address is host:port.
+	Address string
+	// Username is the ACL user; empty: "default".
+	Username string
+	// PasswordFile holds the password; empty: none. A file that does not exist means no password as well, since it comes from
+	// an optional Secret.
+	PasswordFile string
+	// DB is the number of the logical database, from 0.
+	DB int
+	// TLS is nil for a plain connection.
+	TLS *tls.Config
+}
+
+// profile is the go-redis configuration for leases. Nearly every default of the library is wrong here: it would run a script
+// up to four times after lost replies, ignore the context's deadline, and wait up to 10 s during maintenance.
+func (o Options) profile(dial dialer) *goredis.Options {
+	return &goredis.Options{
+		Addr:                       o.Address,
+		DB:                         o.DB,
+		Protocol:                   2,
+		Dialer:                     dial,
+		CredentialsProviderContext: o.credentials,
+		MaxRetries:                 -1,
+		DialTimeout:                dialTimeout,
+		DialerRetries:              1,
+		ReadTimeout:                ioTimeout,
+		WriteTimeout:               ioTimeout,
+		ContextTimeoutEnabled:      true,
+		PoolSize:                   8,
+		MinIdleConns:               2,
+		PipelinePoolSize:           -1,
+		PoolTimeout:                poolTimeout,
+		ConnMaxIdleTime:            -1,
+		ConnMaxLifetime:            connLifetime,
+		ConnMaxLifetimeJitter:      connLifetime / 10,
+		DisableIdentity:            true,
+		MaintNotificationsConfig:   &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// credentials reads the password anew for each connection.
+func (o Options) credentials(context.Context) (username, password string, err error) {
+	if o.PasswordFile == "" {
+		return o.Username, "", nil
+	}
+	content, err := os.ReadFile(o.PasswordFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.Username, "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("the password of Redis could not be read: %w", err)
+	}
+	return o.Username, strings.TrimRight(string(content), "\r\n"), nil
+}
+
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialError marks a failure to connect: nothing was sent.
+type dialError struct{ cause error }
+
+func (e *dialError) Error() string { return e.cause.Error() }
+func (e *dialError) Unwrap() error { return e.cause }
+
+// dial connects within dialTimeout, TLS handshake included; the library's own TLS dialer ignores the context.
+func (o Options) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var conn net.Conn
+	var err error
+	if plain := (&net.Dialer{KeepAlive: 30 * time.Second}); o.TLS == nil {
+		conn, err = plain.DialContext(ctx, network, address)
+	} else {
+		conn, err = (&tls.Dialer{NetDialer: plain, Config: o.TLS}).DialContext(ctx, network, address)
+	}
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return conn, nil
+}

@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- Withdraws a request to acquire whose outcome is unknown: the token was never learned, so the owner alone is compared.
+--
+-- KEYS[1]  lease
+-- ARGV[1]  nonce    echoed
+-- ARGV[2]  owner    32 hex digits
+-- ARGV[3]  channel  sharded channel in the slot of the lease; the message is the value
+--
+-- Output   "<nonce>|ok"               released
+--          "<nonce>|gone"             there is no lease
+--          "<nonce>|other|<value>"    another owner holds it
+local current = redis.call('GET', KEYS[1])
+if not current then return ARGV[1] .. '|gone' end
+if string.sub(current, 1, #ARGV[2] + 1) ~= ARGV[2] .. '|' then return ARGV[1] .. '|other|' .. current end
+redis.call('DEL', KEYS[1])
+redis.call('SPUBLISH', ARGV[3], current)
+return ARGV[1] .. '|ok'
