@@ -14,6 +14,8 @@ packages() {
 			# The race detector links with a C compiler.
 			command -v gcc >/dev/null || command -v cc >/dev/null || wanted+=(gcc libc6-dev)
 			;;
+		# What the samples' images are made of; the rest is in kind's node image.
+		kind) wanted=(busybox-static redis-server redis-tools) ;;
 		*) fail "packages $1: the only set with a name is test" ;;
 	esac
 	need_command dpkg-query "only Debian, Ubuntu and their kin are supported"

@@ -16,7 +16,7 @@ shared_dirs=(/var/lib/kubelet/device-plugins /var/lib/kubelet /var/lib/cni/resul
 
 record_machine() {
 	local name dir
-	mkdir -p "$machine_dir"
+	mkdir -p "$machine_dir" "$state/machine"
 	echo "$state" >"$machine_dir/owner"
 	echo "$repo" >"$machine_dir/checkout"
 	for name in "${kernel_settings[@]}"; do
@@ -25,9 +25,11 @@ record_machine() {
 	for dir in "${shared_dirs[@]}"; do
 		[ -d "$dir" ] || echo "$dir"
 	done >"$machine_dir/absent"
+	# A reboot empties /run.
+	cp "$machine_dir"/* "$state/machine"
 }
 
-recorded() { cat "$machine_dir/$1" 2>/dev/null || true; }
+recorded() { cat "$machine_dir/$1" 2>/dev/null || cat "$state/machine/$1" 2>/dev/null || true; }
 
 restore_kernel_settings() {
 	local name value
