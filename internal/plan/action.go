@@ -70,6 +70,9 @@ type ForgetLease struct {
 // Results: LeaseReleased, LeaseGone, LeaseOfOther, ReleaseUnknown, StoreUnreachable.
 type ReleaseLease struct {
 	Owner, Token, LeaseKey string
+	// Once says that one attempt is enough: without an answer of Redis the lease is left to run out. Otherwise the attempt is
+	// repeated until Redis answers.
+	Once bool
 }
 
 // RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob; the object may be gone right after, so its status is not

@@ -40,9 +40,6 @@ type Settled struct {
 	RequeueAfter time.Duration
 }
 
-// Soon is the RequeueAfter of a decision whose successor waits for nothing but the status write.
-const Soon = time.Millisecond
-
 // microTime is how the status tells an instant: UTC, in microseconds, as it comes back from the API server.
 func microTime(t time.Time) metav1.MicroTime {
 	return metav1.NewMicroTime(t.UTC().Truncate(time.Microsecond))

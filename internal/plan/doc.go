@@ -1,2 +1,98 @@
-// Package plan decides what happens to a ReportJob. It is pure: an Observation and an instant give a Decision.
+// Package plan decides what happens to a ReportJob. It is pure: an Observation and an instant give a Decision, a Decision
+// and the results of its actions give a Settled. There is no clock, client, context, log or chance in it.
+//
+// # One reconcile
+//
+//	observe ──► Decide ──► ReadLive? ──yes──► observe live, Remember, Decide again
+//	                          │no
+//	                          ▼
+//	            act in order, stop at the first Failed ──► Settle ──► write the status once ──► announce the transitions
+//
+// The status is written with the resource version that was observed. If that write is refused as a conflict, nothing is
+// announced, and the next reconcile decides anew. Every status write must wake the reconciler; its own watch on ReportJobs
+// does that. RequeueAfter only covers what no watch tells: deadlines, and the answer of Redis.
+//
+// # The rule list
+//
+// The state machine is the slice named rules, tried from the top; the first rule that matches decides. A rule needs no other
+// rule to be tried before it to be safe from nil, but its place says what it yields to:
+//
+//   - what is recorded in the status comes before what is merely seen: an execution whose stop is recorded is stopped,
+//     whatever its pod or Redis say later;
+//   - a loss of the lease comes before the outcome of the pod, and the outcome before the deadline;
+//   - a rule that follows from the absence of something, or after which nothing can be taken back, asks for a live observation
+//     first.
+//
+// # States and who moves them
+//
+// The phases are for people; what the rules look at is set or unset once: execution, stop, stop.confirmedAt, completion and
+// the condition Finished, in this order, never back.
+//
+//	             AcquireLease          CreateJob            kubelet               RecordOutcome      FinishReport
+//	 Pending ──► Waiting ──────► Starting ───────► Starting ───────► Running ──────────────► Completing ────► Succeeded
+//	    │           │            (execution        (Job exists)         │                   (completion         or Failed
+//	    │           │             written)             │                │                    written)
+//	    │           │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲
+//	    │           ▼                          │ LeaseLost, OwnershipUncertain, Deleted,        │ ConfirmStop
+//	    │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed               │
+//	    └── LetGo (deleted)                Stopping (stop written) ──── Stop, again and again ──┘
+//
+// # Scenarios
+//
+// A. A report that succeeds. Each line is one reconcile; W is its status write.
+//
+//	AcquireLease   AddFinalizer, AcquireLease → granted         W execution{owner, token}   Starting
+//	CreateJob      (live) CreateJob → created                   W jobUID                    Starting
+//	Watch          pod runs                                     W startedAt, pod            Running
+//	RecordOutcome  pod Succeeded, containers terminated, 0      W completion                Completing
+//	FinishReport   ForgetLease, ReleaseLease → released         W Finished                  Succeeded
+//
+// B. A report whose lease is stolen.
+//
+//	LeaseLost      engine: Lost                                 W stop{LeaseLost}           Stopping
+//	Stop           HaltRenewal, DeleteJob, DeletePods(grace)                                Stopping
+//	ConfirmStop    (live) pod terminated or gone                W confirmedAt, completion   Completing
+//	FinishReport   ForgetLease; nothing to give back            W Finished                  Failed
+//
+// C. A crash between any two steps. What is written is found again: an execution without a Job is adopted (AdoptLease, a
+// confirmed renewal) and then gets its Job, under the same token; a Job that was created and not written down is found by its
+// name and token; a stop is carried out again; an outcome is completed. A grant that was not written down is not known to
+// anyone and runs out, and nothing ever ran under it.
+//
+// D. A deleted ReportJob. Its finalizer holds it: Deleted, Stop, ConfirmStop, FinishReport as in B, but the lease is renewed
+// until the stop is confirmed and then given back; LetGo takes the finalizer off. Without Redis the lease runs out instead.
+//
+// E. A pod that is gone and nobody saw how. It is no success: Failed, PodVanished, and its lease runs out by itself.
+//
+// # What is recorded before it is done
+//
+//   - The execution, before its Job exists: the reconcile that acquires creates nothing.
+//   - The reason of a stop, before anything is deleted: the reconcile that records it deletes nothing.
+//   - The outcome, before the lease is given back.
+//
+// # Who renews, who releases
+//
+//	situation                                        renewed             afterwards
+//	Starting, Running, pod terminating by itself     yes                 -
+//	stop: Deleted, MaxRuntime, JobDisturbed, Vanished until confirmed     released, if every process is proven gone
+//	stop: LeaseLost                                  no                  nothing to release
+//	stop: OwnershipUncertain                         no                  released, if every process is proven gone
+//	outcome recorded, containers reported terminated until released      released
+//	outcome recorded, end of the processes not seen  no                  runs out
+//
+// A process is proven gone when the kubelet reported every container of its pod terminated, or when no Job ever existed. A
+// pod that was written off by the control plane (DeletionByPodGC), or is just not there any more, proves nothing; nor does a
+// disturbed Job, which may have had a second pod.
+//
+// # What is promised
+//
+// No pod is created without an execution written down under a granted lease. A lease is never given back before its processes
+// are proven gone. At most one pod of a jobID lives at a time, as long as
+//
+//   - no lease is taken or removed in Redis by someone else and none runs out under a living report. With guard Off either is
+//     an overlap of at most the time the stop takes;
+//   - no pod vanishes from the API while its process lives on (forced deletion, a Node object removed too early);
+//   - no request to create a Job takes effect after the lease under which it was sent has ended.
+//
+// In these three cases the older report is found and stopped; its writes are for the destination to refuse, by the token.
 package plan

@@ -137,3 +137,25 @@ func (l LeaseView) phase() LeasePhase {
 	}
 	return l.Phase
 }
+
+// Remember returns the live observation, completed by what the cached one of the same reconcile proved: a pod that the kubelet
+// reported as ended may be deleted between the two reads, and its end stays proven.
+func Remember(live, cached Observation) Observation {
+	pods := append([]Pod(nil), live.Pods...)
+	for i := range cached.Pods {
+		if cached.Pods[i].ProvenDead() && findPod(live.Pods, cached.Pods[i].UID) == nil {
+			pods = append(pods, cached.Pods[i])
+		}
+	}
+	live.Pods = pods
+	return live
+}
+
+func findPod(pods []Pod, uid types.UID) *Pod {
+	for i := range pods {
+		if pods[i].UID == uid {
+			return &pods[i]
+		}
+	}
+	return nil
+}

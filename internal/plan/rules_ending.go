@@ -1,0 +1,220 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+)
+
+// letGo takes the finalizer off a deleted ReportJob that is finished or never started. It needs no answer of Redis.
+func letGo(m *matter) *draft {
+	neverStarted := m.execution == nil && len(m.Strays) == 0
+	if !m.deleted || (!m.finished && !neverStarted) {
+		return nil
+	}
+	if !m.Live {
+		return m.live()
+	}
+	d := m.draft()
+	if hasFinalizer(m.ReportJob) {
+		d.do(RemoveFinalizer{})
+	}
+	return d
+}
+
+// removeLateJob deletes what appears after the end: a Job that an operator created from an outdated view, or a second pod
+// that the Job controller started.
+func removeLateJob(m *matter) *draft {
+	if !m.finished {
+		return nil
+	}
+	job, pods := m.lateJob(), m.latePods()
+	if job == nil && len(pods) == 0 && len(m.Strays) == 0 {
+		return nil
+	}
+	if !m.Live {
+		return m.live()
+	}
+	d := m.draft().after(recheck)
+	d.do(deleteJobs(m.Strays)...)
+	if job != nil {
+		d.do(DeleteJob{Name: job.Name, UID: job.UID})
+	}
+	return d.do(deletePods(m, pods)...)
+}
+
+// lateJob is a Job of ours that may still start pods although the ReportJob is finished.
+func (m *matter) lateJob() *Job {
+	job := m.ownJob()
+	if job == nil || job.Deleting || job.Ended != nil {
+		return nil
+	}
+	if m.stop != nil || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
+		return job
+	}
+	return nil
+}
+
+// latePods are living pods of a finished ReportJob other than the one whose end was recorded.
+func (m *matter) latePods() []Pod {
+	var late []Pod
+	for _, pod := range m.podsAlive() {
+		if !pod.Terminal() && !pod.Deleting && pod.UID != m.execution.PodUID {
+			late = append(late, pod)
+		}
+	}
+	return late
+}
+
+// stayFinished keeps a finished ReportJob as it is, to the last field.
+func stayFinished(m *matter) *draft {
+	if !m.finished {
+		return nil
+	}
+	return m.draft()
+}
+
+// confirmStop records that no pod of the token lives. A Job that could still start one is waited for.
+func confirmStop(m *matter) *draft {
+	if m.stop == nil || m.completion != nil || len(m.podsAlive()) > 0 {
+		return nil
+	}
+	if job := m.ownJob(); job != nil && !job.Deleting {
+		return nil
+	}
+	if !m.Live {
+		return m.live()
+	}
+	d := m.draft().after(recheck)
+	at := microTime(m.now)
+	d.status.Stop.ConfirmedAt = &at
+	message := fmt.Sprintf("No pod with fencing token %s is left alive.", m.execution.Token)
+	d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionTrue, v1alpha1.ReasonPodsGone, message)
+	d.note(EventStopConfirmed, normal(v1alpha1.EventStopConfirmed), m.stop.Reason, message)
+	d.complete(v1alpha1.Completion{
+		Outcome: stoppedOutcome(m.stop.Reason), Reason: m.stop.Reason, Message: m.stop.Message, ProcessEnded: m.processEnded(),
+	})
+	return d
+}
+
+// stoppedOutcome tells a report that the operator stopped from one that was gone before.
+func stoppedOutcome(reason string) v1alpha1.Outcome {
+	if reason == v1alpha1.ReasonPodVanished {
+		return v1alpha1.OutcomeFailed
+	}
+	return v1alpha1.OutcomeStopped
+}
+
+// stop carries a recorded stop out: the Job first, so that no new pod is made, then its pods with their grace period. Until
+// the end is confirmed the lease is renewed, so that nobody starts beside a report that still runs; a lease that is lost or
+// uncertain is not.
+func stop(m *matter) *draft {
+	if m.stop == nil || m.completion != nil {
+		return nil
+	}
+	d := m.draft().after(recheck)
+	message := m.stoppingMessage()
+	d.phase(v1alpha1.PhaseStopping, m.stop.Reason, m.stop.Message+" "+message)
+	d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionFalse, v1alpha1.ReasonPodsAlive, message)
+	d.do(m.keepOrHalt()...)
+	if job := m.ownJob(); job != nil && !job.Deleting {
+		d.do(DeleteJob{Name: job.Name, UID: job.UID})
+	}
+	return d.do(deletePods(m, m.podsAlive())...)
+}
+
+// keepOrHalt is what a stop wants of the engine.
+func (m *matter) keepOrHalt() []Action {
+	phase := m.Lease.phase()
+	if ownershipEnded(m.stop.Reason) {
+		if phase == LeaseUntracked || phase == LeaseHalted {
+			return nil
+		}
+		return []Action{HaltRenewal{m.execution.Owner, m.execution.Token, m.execution.LeaseKey}}
+	}
+	if phase == LeaseUntracked {
+		return []Action{AdoptLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey}}
+	}
+	return nil
+}
+
+// ownershipEnded says that a stop was ordered because the lease cannot be relied on any more.
+func ownershipEnded(reason string) bool {
+	return reason == v1alpha1.ReasonLeaseLost || reason == v1alpha1.ReasonOwnershipUncertain
+}
+
+// stoppingMessage says what the stop waits for, and what to do when it takes longer than it can.
+func (m *matter) stoppingMessage() string {
+	alive := m.podsAlive()
+	if len(alive) == 0 {
+		return fmt.Sprintf("Deleting Job %s.", m.execution.Job)
+	}
+	names := make([]string, len(alive))
+	for i := range alive {
+		names[i] = alive[i].Name
+		if alive[i].Node != "" {
+			names[i] += " on node " + alive[i].Node
+		}
+	}
+	grace := stopGracePeriod(&m.ReportJob.Spec)
+	message := fmt.Sprintf("Waiting for the kubelet to report the end of pod %s, which has %s after SIGTERM.",
+		strings.Join(names, ", "), grace)
+	if m.now.After(m.stop.RequestedAt.Add(2*grace + recheck)) {
+		message += " That is overdue: see whether the node is up. If it is off for good, delete its Node object; then the" +
+			" pod is removed and the stop confirmed."
+	}
+	return message
+}
+
+// finishReport ends a report whose outcome is recorded. The lease is given back if every process is proven gone, and runs
+// out by itself otherwise; the engine forgets it first, since it must not be renewed any more.
+func finishReport(m *matter) *draft {
+	if m.completion == nil || m.finished {
+		return nil
+	}
+	d := m.draft()
+	if m.execution == nil {
+		return d.finish()
+	}
+	d.do(ForgetLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey})
+	if m.completion.Reason == v1alpha1.ReasonLeaseLost {
+		return d.finish()
+	}
+	if !m.completion.ProcessEnded {
+		d.lapse("The end of the report's processes is not proven, so the lease is not given back and runs out by itself.")
+		return d.finish()
+	}
+	d.phase(v1alpha1.PhaseCompleting, m.completion.Reason, m.completion.Message)
+	// A stop and a deletion must come to an end without Redis.
+	once := m.deleted || m.completion.Outcome == v1alpha1.OutcomeStopped
+	return d.do(ReleaseLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey, once}).after(storeRetry)
+}
+
+func deleteJobs(jobs []Job) []Action {
+	var actions []Action
+	for i := range jobs {
+		if !jobs[i].Deleting {
+			actions = append(actions, DeleteJob{Name: jobs[i].Name, UID: jobs[i].UID})
+		}
+	}
+	return actions
+}
+
+func deletePods(m *matter, pods []Pod) []Action {
+	if len(pods) == 0 {
+		return nil
+	}
+	refs := make([]PodRef, len(pods))
+	for i := range pods {
+		refs[i] = PodRef{Name: pods[i].Name, UID: pods[i].UID}
+	}
+	return []Action{DeletePods{Pods: refs, Grace: stopGracePeriod(&m.ReportJob.Spec)}}
+}
+
+func hasFinalizer(reportJob *v1alpha1.ReportJob) bool {
+	return slices.Contains(reportJob.Finalizers, v1alpha1.Finalizer)
+}

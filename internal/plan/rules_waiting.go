@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+)
+
+// giveUpWaiting ends a ReportJob without an execution whose lease was not free in time. Nothing of it ever ran.
+func giveUpWaiting(m *matter) *draft {
+	if m.now.Before(m.waitEnd()) {
+		return nil
+	}
+	d := m.draft()
+	message := fmt.Sprintf("The lease was not free within contention.timeout, %s. Last: %s Apply the report again under"+
+		" another name to try once more.", waitTimeout(&m.ReportJob.Spec), m.ReportJob.Status.Message)
+	d.note(EventWaitTimeout, warning(v1alpha1.EventWaitTimeout), v1alpha1.ReasonWaitTimeout, message)
+	return d.end(v1alpha1.PhaseSkipped, v1alpha1.ReasonWaitTimeout, message)
+}
+
+// waitEnd is when contention.timeout is over: in the future while the wait has not begun.
+func (m *matter) waitEnd() time.Time {
+	since := m.now
+	if waiting := m.ReportJob.Status.WaitingSince; waiting != nil {
+		since = waiting.Time
+	}
+	return since.Add(max(time.Millisecond, waitTimeout(&m.ReportJob.Spec)))
+}
+
+// acquireLease asks for the lease. What it is granted is written down by this reconcile and used by the next one.
+func acquireLease(m *matter) *draft {
+	d := m.draft()
+	if d.status.Phase == "" {
+		d.phase(v1alpha1.PhasePending, v1alpha1.ReasonAccepted, "The ReportJob is accepted.")
+	}
+	if !hasFinalizer(m.ReportJob) {
+		d.do(AddFinalizer{})
+	}
+	return d.do(AcquireLease{Floor: m.ReportJob.Status.LastToken}).after(until(m.waitEnd(), m.now))
+}

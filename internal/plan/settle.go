@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+)
+
+// Settle completes a decision by what became of its actions: results[i] belongs to Actions[i], and is missing for an action
+// that was not tried. It changes neither argument.
+func Settle(decision Decision, results []Result) Settled {
+	d := &draft{
+		status: *decision.Status.DeepCopy(), transitions: append([]Transition(nil), decision.Transitions...),
+		requeueAfter: decision.RequeueAfter, now: decision.At, lease: decision.Lease,
+	}
+	for i, result := range results {
+		if i < len(decision.Actions) {
+			d.settle(decision.Actions[i], result)
+		}
+	}
+	d.status.Transitions = Record(d.status.Transitions, d.transitions)
+	return Settled{Status: d.status, Transitions: d.transitions, RequeueAfter: d.requeueAfter}
+}
+
+func (d *draft) settle(action Action, result Result) {
+	if failed, ok := result.(Failed); ok {
+		d.failed(failed)
+		return
+	}
+	switch a := action.(type) {
+	case AcquireLease:
+		d.settleAcquire(result)
+	case CreateJob:
+		d.settleCreate(result)
+	case ReleaseLease:
+		d.settleRelease(result, a.Once)
+	}
+}
+
+// failed says what is tried again. A finished ReportJob is not changed for it.
+func (d *draft) failed(failed Failed) {
+	switch d.status.Phase {
+	case v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseSkipped:
+	default:
+		d.status.Message = clip(failed.Message)
+	}
+	d.requeueAfter = storeRetry
+}
+
+func (d *draft) settleAcquire(result Result) {
+	switch r := result.(type) {
+	case LeaseGranted:
+		d.granted(r)
+	case LeaseHeldByOther:
+		d.store("")
+		d.heldByOther(r)
+	case AcquireUnknown:
+		message := fmt.Sprintf("Redis at %s gave no usable answer to the request for the lease: %s. A grant nobody knows of"+
+			" runs out within one leaseDuration; trying again.", r.Address, r.Message)
+		d.store(message)
+		d.wait(v1alpha1.ReasonAcquireUnknown, message, EventAcquireUnknown, Notice{})
+		d.sooner(storeRetry)
+	case StoreUnreachable:
+		message := unreachable(r)
+		d.store(message)
+		d.wait(v1alpha1.ReasonUnreachable, message, "", Notice{})
+		d.sooner(storeRetry)
+	}
+}
+
+func unreachable(r StoreUnreachable) string {
+	return fmt.Sprintf("Redis at %s cannot be reached: %s. Nothing starts without a lease; the report proceeds by itself when"+
+		" Redis is back.", r.Address, r.Message)
+}
+
+// granted writes the execution down, before there is anything to run under it.
+func (d *draft) granted(r LeaseGranted) {
+	attempt := int32(1)
+	if d.status.Execution != nil {
+		attempt = d.status.Execution.Attempt + 1
+	}
+	d.status.Execution = &v1alpha1.Execution{
+		ID: r.Owner, Attempt: attempt, Owner: r.Owner, Token: r.Token, LeaseKey: r.LeaseKey, Job: r.Job,
+		AcquiredAt: microTime(d.now),
+	}
+	d.status.LastToken, d.status.Holder = r.Token, r.Job
+	d.lease = LeaseView{Phase: LeaseHeld}
+	d.store("")
+	message := fmt.Sprintf("The lease %s is granted with fencing token %s.", r.LeaseKey, r.Token)
+	d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonLeaseAcquired, message)
+	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionTrue, v1alpha1.ReasonLeaseAcquired, message)
+	d.note(EventAcquired, normal(v1alpha1.EventLeaseAcquired), v1alpha1.ReasonLeaseAcquired, message)
+	d.guardOff()
+	d.requeueAfter = recheck
+}
+
+// guardOff says what it means that nothing in the pod guards the lease.
+func (d *draft) guardOff() {
+	message := "guard is Off: the operator alone stops the report when its lease is gone. While the operator or the node's" +
+		" kubelet cannot act, the report can outlive its lease and overlap with its successor."
+	d.condition(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v1alpha1.ReasonGuardOff, message)
+	d.note(EventGuardOff, warning(v1alpha1.EventGuardOff), v1alpha1.ReasonGuardOff, message)
+}
+
+func (d *draft) heldByOther(r LeaseHeldByOther) {
+	holder := r.Owner + "|" + r.Token
+	message := fmt.Sprintf("Execution %s with fencing token %s holds the lease, which expires in %s unless it is renewed."+
+		" The report starts when the lease is free; delete the ReportJob to stop waiting.",
+		r.Owner, r.Token, r.ExpiresIn.Round(time.Millisecond))
+	if holder != d.status.Holder || d.status.Reason != v1alpha1.ReasonLeaseHeldByOther {
+		d.status.Holder = holder
+		d.wait(v1alpha1.ReasonLeaseHeldByOther, message, EventWaiting, normal(v1alpha1.EventWaitingForLease))
+	}
+	d.sooner(min(max(r.ExpiresIn, shortestPoll), longestPoll))
+}
+
+// wait says what a report waits for. It is told anew only when the reason changes or the holder does, so that waiting costs
+// the API server nothing.
+func (d *draft) wait(reason, message, event string, notice Notice) {
+	if d.status.WaitingSince == nil {
+		at := microTime(d.now)
+		d.status.WaitingSince = &at
+	}
+	if event != "" && (d.status.Reason != reason || reason == v1alpha1.ReasonLeaseHeldByOther) {
+		d.note(event, notice, reason, message)
+	}
+	if d.status.Reason != reason || reason == v1alpha1.ReasonLeaseHeldByOther {
+		d.phase(v1alpha1.PhaseWaiting, reason, message)
+	}
+}
+
+// sooner looks again after wait, or when the decision wanted to if that is earlier.
+func (d *draft) sooner(wait time.Duration) {
+	if d.requeueAfter == 0 || wait < d.requeueAfter {
+		d.requeueAfter = wait
+	}
+}
+
+func (d *draft) settleCreate(result Result) {
+	switch r := result.(type) {
+	case JobCreated:
+		execution := d.status.Execution
+		execution.JobUID = r.UID
+		d.status.Holder = execution.Job
+		message := fmt.Sprintf("Job %s is created; its pod does not run yet.", execution.Job)
+		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated, message)
+		d.note(EventJobCreated, normal(v1alpha1.EventJobCreated), v1alpha1.ReasonJobCreated, message)
+	case JobRefused:
+		message := fmt.Sprintf("Job %s is refused: %s. Nothing ran; mend spec.jobTemplate and apply the report under another"+
+			" name.", d.status.Execution.Job, r.Message)
+		d.note(EventJobRefused, Notice{}, v1alpha1.ReasonJobRefused, message)
+		d.complete(v1alpha1.Completion{
+			Outcome: v1alpha1.OutcomeFailed, Reason: v1alpha1.ReasonJobRefused, Message: message, ProcessEnded: true,
+		})
+	}
+}
+
+// settleRelease finishes the report, unless Redis gave no answer and the attempt is to be repeated: then it stays Completing.
+func (d *draft) settleRelease(result Result, once bool) {
+	switch r := result.(type) {
+	case LeaseReleased:
+		d.store("")
+		message := fmt.Sprintf("The lease with fencing token %s is given back.", d.status.Execution.Token)
+		d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionFalse, v1alpha1.ReasonLeaseReleased, message)
+		d.note(EventReleased, normal(v1alpha1.EventLeaseReleased), v1alpha1.ReasonLeaseReleased, message)
+		d.finish()
+	case LeaseGone:
+		d.store("")
+		d.lapse("The lease was free already when it was to be given back.")
+		d.finish()
+	case LeaseOfOther:
+		d.store("")
+		d.lapse(fmt.Sprintf("The lease was taken over by execution %s with fencing token %s before it was given back.",
+			r.Owner, r.Token))
+		d.finish()
+	case ReleaseUnknown:
+		d.unreleased(fmt.Sprintf("Redis at %s gave no usable answer to the release of the lease: %s.", r.Address, r.Message), once)
+	case StoreUnreachable:
+		d.unreleased(fmt.Sprintf("Redis at %s cannot be reached to give the lease back: %s.", r.Address, r.Message), once)
+	}
+}
+
+// unreleased lets a lease lapse whose release is tried once, and keeps any other report waiting for Redis.
+func (d *draft) unreleased(message string, once bool) {
+	d.store(message)
+	if once {
+		d.lapse(message + " It runs out by itself.")
+		d.finish()
+		return
+	}
+	if d.status.Reason != v1alpha1.ReasonUnreachable {
+		d.phase(v1alpha1.PhaseCompleting, v1alpha1.ReasonUnreachable, message+" Trying again.")
+	}
+	d.requeueAfter = storeRetry
+}
