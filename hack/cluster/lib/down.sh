@@ -3,9 +3,10 @@
 # shellcheck shell=bash disable=SC2154
 
 node_down() {
-	local begun=$SECONDS owner
+	local begun=$SECONDS owner owners
 	take_lock
-	for owner in $(live_owners); do
+	mapfile -t owners < <(live_owners)
+	for owner in "${owners[@]}"; do
 		if [ "$owner" != "$state" ] && [ -e "$owner/kubeconfig" ]; then
 			# The machine's traces belong to that living cluster; of ours there can be files only.
 			[ ! -d "$state" ] || remove_state "$state"
@@ -24,19 +25,19 @@ node_down() {
 
 clean_machine() {
 	local owner owners
-	owners=$(known_owners)
-	for owner in $owners; do
+	mapfile -t owners < <(known_owners)
+	for owner in "${owners[@]}"; do
 		stop_processes "$owner"
 	done
 	kill_pods
-	for owner in $owners; do
+	for owner in "${owners[@]}"; do
 		wait_gone "$owner"
 		remove_mounts "$owner"
 	done
 	remove_network
 	remove_cgroups
 	restore_kernel_settings
-	for owner in $owners; do
+	for owner in "${owners[@]}"; do
 		remove_state "$owner"
 	done
 	remove_shared

@@ -46,14 +46,12 @@ build_redis() {
 		"$(readlink -f "$server")=/usr/bin/redis-server" "$(readlink -f "$client")=/usr/bin/redis-cli" "${files[@]}"
 }
 
-built_images() {
-	echo "$pause_image=$images_dir/pause.tar" "$busybox_image=$images_dir/busybox.tar" "$redis_image=$images_dir/redis.tar"
-}
+built_images=("$pause_image=$images_dir/pause.tar" "$busybox_image=$images_dir/busybox.tar"
+	"$redis_image=$images_dir/redis.tar")
 
 local_images() {
 	build_images
-	# shellcheck disable=SC2046
-	as_root node_load $(built_images)
+	as_root node_load "${built_images[@]}"
 }
 
 check_tar() {

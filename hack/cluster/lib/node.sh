@@ -198,7 +198,7 @@ start_dns() {
 	errors
 	cache 5
 	kubernetes $dns_domain in-addr.arpa ip6.arpa {
-		kubeconfig $state/pki/admin.kubeconfig
+		kubeconfig "$state/pki/admin.kubeconfig"
 	}
 }
 TXT

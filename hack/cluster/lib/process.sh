@@ -43,8 +43,9 @@ process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null
 
 # marked_pids [STATE]: every live process of the cluster in folder STATE, or of any cluster.
 marked_pids() {
-	local file
-	{ grep -lzs "^$marker=${1:-}${1:+\$}" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r file; do
+	local file match=(-z "^$marker=")
+	[ -z "${1:-}" ] || match=(-zxF "$marker=$1")
+	{ grep -ls "${match[@]}" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r file; do
 		file=${file#/proc/}
 		echo "${file%/environ}"
 	done

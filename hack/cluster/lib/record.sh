@@ -59,8 +59,9 @@ take_lock() {
 # refuse_other: ends with an error when a cluster of another checkout lives, unless it may be replaced. A cluster whose
 # kubeconfig is gone, because its checkout was deleted, is of no use to anybody.
 refuse_other() {
-	local owner
-	for owner in $(live_owners); do
+	local owner owners
+	mapfile -t owners < <(live_owners)
+	for owner in "${owners[@]}"; do
 		[ "$owner" != "$state" ] || continue
 		if [ ! -e "$owner/kubeconfig" ]; then
 			say "removing the cluster of a checkout that was deleted ($owner)"

@@ -3,11 +3,11 @@
 
 # node_status: exit code 0 when the cluster of this checkout is healthy, 1 when it is not, 3 when there is none.
 node_status() {
-	local name pid healthy=0 owner
+	local name pid healthy=0
 	bin=$(components_dir)
 	if none_marked "$state"; then
 		echo "no cluster (start it with: make cluster-up)"
-		for owner in $(live_owners); do echo "the cluster of another checkout runs: $owner"; done
+		live_owners | sed 's/^/the cluster of another checkout runs: /'
 		return 3
 	fi
 	for name in "${parts[@]}"; do

@@ -14,7 +14,7 @@ local_up() {
 		say "up in $((SECONDS - begun)) s"
 	fi
 	say "use it:  eval \"\$(hack/cluster/cluster env)\"; kubectl get nodes"
-	say "     or  export KUBECONFIG=$kubeconfig"
+	say "     or  export KUBECONFIG=$(printf %q "$kubeconfig")"
 }
 
 node_up() {
@@ -32,8 +32,7 @@ node_up() {
 	make_pki
 	start_containerd
 	start_control_plane
-	# shellcheck disable=SC2046
-	node_load $(built_images)
+	node_load "${built_images[@]}"
 	start_kubelet
 	start_proxy
 	start_dns
