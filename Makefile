@@ -50,7 +50,7 @@ cluster-status: ## Show what of the local cluster runs.
 
 .PHONY: manifests
 manifests: ## Generate the CRD and the RBAC role.
-	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	$(TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	go run ./hack/crdtrim config/crd/bases/leasehold.dev_reportjobs.yaml
 	$(TOOL) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:dir=config/rbac
 

@@ -30,45 +30,67 @@ type ContentionPolicy string
 // ContentionWait waits for the lease, for at most contention.timeout.
 const ContentionWait ContentionPolicy = "Wait"
 
-// ReportJobSpec declares one report and the lease it runs under.
+// ReportJobSpec declares one report and the lease it runs under. All of it but contention is immutable.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() * 3 <= duration(self.leaseDuration).getMilliseconds()",message="renewalInterval must be at most a third of leaseDuration",messageExpression="'renewalInterval ' + self.renewalInterval + ' is too long: it must be at most a third of leaseDuration ' + self.leaseDuration",fieldPath=".renewalInterval"
+// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.leaseDuration).getMilliseconds() * 8 / 10 >= duration(self.renewalInterval).getMilliseconds() * 2 + duration(self.stopGracePeriod).getMilliseconds() + 2000",message="leaseDuration is too short: 80% of it must be at least 2 x renewalInterval + stopGracePeriod + 2s",messageExpression="'leaseDuration ' + self.leaseDuration + ' is too short: 80% of it must be at least 2 x renewalInterval ' + self.renewalInterval + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 2s'",fieldPath=".leaseDuration"
+// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.maxRuntime.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() == 0 || duration(self.maxRuntime) >= duration(self.leaseDuration)",message="maxRuntime must be at least leaseDuration",messageExpression="'maxRuntime ' + self.maxRuntime + ' is too short: it must be at least leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
+// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.maxRuntime.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() != 0 || duration(self.maxRuntime).getMilliseconds() + duration(self.stopGracePeriod).getMilliseconds() + 1000 <= duration(self.leaseDuration).getMilliseconds() * 8 / 10",message="with renewalInterval 0s the lease is never renewed, so maxRuntime + stopGracePeriod + 1s must fit into 80% of leaseDuration",messageExpression="'renewalInterval 0s never renews the lease, so maxRuntime ' + self.maxRuntime + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
+// +kubebuilder:validation:XValidation:rule="!has(self.renewalTimeout) || !(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalTimeout.matches('^([0-9]+(ms|s|m|h))+$')) || (duration(self.renewalInterval).getMilliseconds() > 0 && duration(self.renewalInterval).getMilliseconds() + duration(self.renewalTimeout).getMilliseconds() + duration(self.stopGracePeriod).getMilliseconds() + 1000 <= duration(self.leaseDuration).getMilliseconds() * 8 / 10)",message="renewalInterval + renewalTimeout + stopGracePeriod + 1s must fit into 80% of leaseDuration, and renewalInterval must not be 0s",messageExpression="'renewalInterval ' + self.renewalInterval + ' + renewalTimeout ' + self.renewalTimeout + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration + ', and renewalInterval must not be 0s'",fieldPath=".renewalTimeout"
+// +kubebuilder:validation:XValidation:rule="has(self.jobID) == has(oldSelf.jobID) && (!has(self.jobID) || self.jobID == oldSelf.jobID)",message="jobID is immutable: create another ReportJob",fieldPath=".jobID"
+// +kubebuilder:validation:XValidation:rule="has(self.occurrence) == has(oldSelf.occurrence) && (!has(self.occurrence) || self.occurrence == oldSelf.occurrence)",message="occurrence is immutable: create another ReportJob",fieldPath=".occurrence"
+// +kubebuilder:validation:XValidation:rule="self.leaseDuration == oldSelf.leaseDuration",message="leaseDuration is immutable: create another ReportJob",fieldPath=".leaseDuration"
+// +kubebuilder:validation:XValidation:rule="self.renewalInterval == oldSelf.renewalInterval",message="renewalInterval is immutable: create another ReportJob",fieldPath=".renewalInterval"
+// +kubebuilder:validation:XValidation:rule="self.maxRuntime == oldSelf.maxRuntime",message="maxRuntime is immutable: create another ReportJob",fieldPath=".maxRuntime"
+// +kubebuilder:validation:XValidation:rule="self.stopGracePeriod == oldSelf.stopGracePeriod",message="stopGracePeriod is immutable: create another ReportJob",fieldPath=".stopGracePeriod"
+// +kubebuilder:validation:XValidation:rule="self.guard == oldSelf.guard",message="guard is immutable: create another ReportJob",fieldPath=".guard"
+// +kubebuilder:validation:XValidation:rule="self.jobTemplate == oldSelf.jobTemplate",message="jobTemplate is immutable: create another ReportJob",fieldPath=".jobTemplate"
+// +kubebuilder:validation:XValidation:rule="has(self.renewalTimeout) == has(oldSelf.renewalTimeout) && (!has(self.renewalTimeout) || self.renewalTimeout == oldSelf.renewalTimeout)",message="renewalTimeout is immutable: create another ReportJob",fieldPath=".renewalTimeout"
 type ReportJobSpec struct {
 	// jobID is the logical identity of the report and the scope of its lease: of all ReportJobs with the same namespace
 	// and jobID, at most one runs at a time, in every cluster that shares the Redis. Default: the name of the ReportJob.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	JobID string `json:"jobID,omitempty"`
 
 	// occurrence says which report of this jobID this is, for example the month it covers. The report finds it in
 	// LEASEHOLD_OCCURRENCE. Empty: a report of its own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([A-Za-z0-9._:+-]*[A-Za-z0-9])?)?$`
 	Occurrence string `json:"occurrence,omitempty"`
 
 	// leaseDuration is how long the lease lives without a renewal, and so how long a crashed report blocks the next one.
 	// +optional
 	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('5s') && duration(self) <= duration('24h'))",message="must be 5s to 24h"
 	LeaseDuration Duration `json:"leaseDuration,omitempty"`
 
 	// renewalInterval is how often the lease is renewed while the report is healthy. "0s" never renews: then maxRuntime
 	// and stopGracePeriod must fit into the lease.
 	// +optional
 	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || duration(self) == duration('0s') || duration(self) >= duration('250ms')",message="must be 0s, which never renews, or at least 250ms"
 	RenewalInterval Duration `json:"renewalInterval,omitempty"`
 
 	// maxRuntime bounds the report even if every renewal succeeds.
 	// +optional
 	// +kubebuilder:default="20m"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('1s') && duration(self) <= duration('168h'))",message="must be 1s to 168h"
 	MaxRuntime Duration `json:"maxRuntime,omitempty"`
 
 	// stopGracePeriod is the time from SIGTERM to SIGKILL when the report is stopped, in whole seconds.
 	// +optional
 	// +kubebuilder:default="10s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('1s') && duration(self) <= duration('1h') && duration(self).getMilliseconds() % 1000 == 0)",message="must be 1s to 1h in whole seconds"
 	StopGracePeriod Duration `json:"stopGracePeriod,omitempty"`
 
 	// renewalTimeout is how long after a renewal was due its confirmation may be missing before ownership counts as
 	// uncertain and the report is stopped. Unset: until the stop must begin for the report to end within its lease.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('100ms') && duration(self) <= duration('24h'))",message="must be 100ms to 24h"
 	RenewalTimeout *Duration `json:"renewalTimeout,omitempty"`
 
 	// contention says what happens while another execution holds the lease.
@@ -84,6 +106,33 @@ type ReportJobSpec struct {
 	// jobTemplate is the Job that runs the report, with exactly one pod. The operator sets parallelism, completions,
 	// backoffLimit, podReplacementPolicy, activeDeadlineSeconds, restartPolicy and terminationGracePeriodSeconds.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.parallelism) || self.spec.parallelism == 1",message="a report is exactly one pod: leave parallelism out or set it to 1",fieldPath=".spec.parallelism"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.completions) || self.spec.completions == 1",message="a report is exactly one pod: leave completions out or set it to 1",fieldPath=".spec.completions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.backoffLimit) || self.spec.backoffLimit == 0",message="a second pod would carry the first one's fencing token: leave backoffLimit out or set it to 0",fieldPath=".spec.backoffLimit"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.completionMode) || self.spec.completionMode == 'NonIndexed'",message="a report is exactly one pod: leave completionMode out",fieldPath=".spec.completionMode"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.podReplacementPolicy) || self.spec.podReplacementPolicy == 'Failed'",message="the operator needs podReplacementPolicy Failed: leave it out",fieldPath=".spec.podReplacementPolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.suspend) || !self.spec.suspend",message="the operator would take a suspended Job for a disturbed one: leave suspend out",fieldPath=".spec.suspend"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.backoffLimitPerIndex)",message="a report is exactly one pod: leave backoffLimitPerIndex out",fieldPath=".spec.backoffLimitPerIndex"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.maxFailedIndexes)",message="a report is exactly one pod: leave maxFailedIndexes out",fieldPath=".spec.maxFailedIndexes"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.successPolicy)",message="a report is exactly one pod: leave successPolicy out",fieldPath=".spec.successPolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.podFailurePolicy)",message="a rule of podFailurePolicy can start a second pod: leave it out",fieldPath=".spec.podFailurePolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.managedBy)",message="the Job controller of Kubernetes must manage the Job: leave managedBy out",fieldPath=".spec.managedBy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.selector)",message="Kubernetes sets the selector of a Job: leave it out",fieldPath=".spec.selector"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.manualSelector)",message="Kubernetes sets the selector of a Job: leave manualSelector out",fieldPath=".spec.manualSelector"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.ttlSecondsAfterFinished)",message="the Job must stay until its end is recorded: leave ttlSecondsAfterFinished out",fieldPath=".spec.ttlSecondsAfterFinished"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.activeDeadlineSeconds)",message="use spec.maxRuntime instead",fieldPath=".spec.activeDeadlineSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.restartPolicy) || self.spec.template.spec.restartPolicy == 'Never'",message="a restarted container would run on with an old fencing token: leave restartPolicy out or set it to Never",fieldPath=".spec.template.spec.restartPolicy"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.terminationGracePeriodSeconds)",message="use spec.stopGracePeriod instead",fieldPath=".spec.template.spec.terminationGracePeriodSeconds"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.activeDeadlineSeconds)",message="use spec.maxRuntime instead",fieldPath=".spec.template.spec.activeDeadlineSeconds"
+	// +kubebuilder:validation:XValidation:rule="size(self.spec.template.spec.containers) > 0",message="a report needs a container",fieldPath=".spec.template.spec.containers"
+	// +kubebuilder:validation:XValidation:rule="self.spec.template.spec.containers.all(c, !has(c.restartPolicy) && !has(c.restartPolicyRules))",message="a restarted container would run on with an old fencing token: leave restartPolicy and restartPolicyRules out of the containers",fieldPath=".spec.template.spec.containers"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.initContainers) || self.spec.template.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="leave restartPolicyRules out of the initContainers",fieldPath=".spec.template.spec.initContainers"
+	// +kubebuilder:validation:XValidation:rule="self.spec.template.spec.containers.all(c, !has(c.env) || c.env.all(e, !e.name.startsWith('LEASEHOLD_')))",message="names of variables that begin with LEASEHOLD_ are set by the operator",fieldPath=".spec.template.spec.containers"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.initContainers) || self.spec.template.spec.initContainers.all(c, !has(c.env) || c.env.all(e, !e.name.startsWith('LEASEHOLD_')))",message="names of variables that begin with LEASEHOLD_ are set by the operator",fieldPath=".spec.template.spec.initContainers"
+	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || !has(self.metadata.labels) || self.metadata.labels.all(k, !k.startsWith('leasehold.dev/'))",message="labels that begin with leasehold.dev/ are set by the operator",fieldPath=".metadata.labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || !has(self.metadata.annotations) || self.metadata.annotations.all(k, !k.startsWith('leasehold.dev/'))",message="annotations that begin with leasehold.dev/ are set by the operator",fieldPath=".metadata.annotations"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.metadata) || !has(self.spec.template.metadata.labels) || self.spec.template.metadata.labels.all(k, !k.startsWith('leasehold.dev/'))",message="labels that begin with leasehold.dev/ are set by the operator",fieldPath=".spec.template.metadata.labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.metadata) || !has(self.spec.template.metadata.annotations) || self.spec.template.metadata.annotations.all(k, !k.startsWith('leasehold.dev/'))",message="annotations that begin with leasehold.dev/ are set by the operator",fieldPath=".spec.template.metadata.annotations"
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 }
 
@@ -97,6 +146,7 @@ type Contention struct {
 	// timeout bounds the wait; after it the ReportJob ends with phase Skipped and reason WaitTimeout.
 	// +optional
 	// +kubebuilder:default="1h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="must be 0s to 168h"
 	Timeout Duration `json:"timeout,omitempty"`
 }
 

@@ -1,0 +1,166 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+)
+
+func TestFieldsThatNameThingsAreCheckedOneByOne(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 128)
+	for name, tc := range map[string]struct{ field, value, refusal string }{
+		"a plain jobID":              {"jobID", "revenue", ""},
+		"a jobID of all kinds":       {"jobID", "Revenue.2026_v-1", ""},
+		"the longest jobID":          {"jobID", long, ""},
+		"a jobID too long":           {"jobID", long + "a", "spec.jobID"},
+		"an empty jobID":             {"jobID", "''", "spec.jobID"},
+		"a jobID with a brace":       {"jobID", "'a{b'", "spec.jobID"},
+		"a jobID with a slash":       {"jobID", "a/b", "spec.jobID"},
+		"a jobID with a bar":         {"jobID", "'a|b'", "spec.jobID"},
+		"a jobID with a space":       {"jobID", "'a b'", "spec.jobID"},
+		"a jobID that begins badly":  {"jobID", "'-a'", "spec.jobID"},
+		"no occurrence":              {"occurrence", "''", ""},
+		"a time as occurrence":       {"occurrence", "'2026-11-30T02:00:00+01:00'", ""},
+		"an occurrence with a space": {"occurrence", "'a b'", "spec.occurrence"},
+		"the longest occurrence":     {"occurrence", long, ""},
+		"an occurrence too long":     {"occurrence", long + "a", "spec.occurrence"},
+		"the only guard there is":    {"guard", "'Off'", ""},
+		"a guard that is to come":    {"guard", "Supervise", "spec.guard"},
+		"waiting":                    {"contention", "{policy: Wait, timeout: 0s}", ""},
+		"waiting too long":           {"contention", "{timeout: 169h}", "must be 0s to 168h"},
+		"another policy":             {"contention", "{policy: Replace}", "spec.contention.policy"},
+		"a field that is to come":    {"suspend", "true", "unknown field \"spec.suspend\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			manifest := spec(t, tc.field, tc.value)
+			if tc.field == "contention" {
+				manifest = edit(t, "  contention:\n    timeout: 1h\n", "  contention: "+tc.value+"\n")
+			}
+			_, err := create(t, manifest)
+			checkRefusal(t, err, tc.refusal)
+		})
+	}
+}
+
+func TestEveryDurationThatIsAcceptedDecodes(t *testing.T) {
+	t.Parallel()
+	refused := []string{"1d", "'2 weeks'", "PT1H", "'1 hour'", "'-30s'", "'600'", "1.5m", "''", "s", "30S", "1ns", "10y",
+		"30s30", "9223372036854775807h", strings.Repeat("1s", 17)}
+	for _, value := range refused {
+		if _, err := create(t, spec(t, "maxRuntime", value)); err == nil {
+			t.Errorf("maxRuntime %s was accepted", value)
+		}
+	}
+	for _, value := range []string{"30s", "1m30s", "2m1500ms", "0h20m", "1h1m1s1ms", "090s"} {
+		created, err := create(t, spec(t, "maxRuntime", value))
+		if err != nil {
+			t.Errorf("maxRuntime %s was refused: %v", value, err)
+			continue
+		}
+		if _, err := time.ParseDuration(string(typed(t, created).Spec.MaxRuntime)); err != nil {
+			t.Errorf("maxRuntime %s was accepted and Go cannot read it: %v", value, err)
+		}
+	}
+}
+
+func typed(t *testing.T, created *unstructured.Unstructured) *v1alpha1.ReportJob {
+	t.Helper()
+	var rj v1alpha1.ReportJob
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, &rj); err != nil {
+		t.Fatalf("the typed client cannot decode what the API server accepted: %v", err)
+	}
+	return &rj
+}
+
+func TestOneBadDurationGivesOneMessage(t *testing.T) {
+	t.Parallel()
+	_, err := create(t, spec(t, "leaseDuration", "1d"))
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	if strings.Contains(err.Error(), "type conversion") || strings.Contains(err.Error(), "evaluat") {
+		t.Errorf("the message speaks of the rules' insides: %v", err)
+	}
+}
+
+func TestWhatIsLeftOutTakesTheDefaults(t *testing.T) {
+	t.Parallel()
+	created, err := create(t, timing{}.manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := typed(t, created).Spec
+	got.JobTemplate = v1alpha1.ReportJobSpec{}.JobTemplate
+	want := v1alpha1.ReportJobSpec{JobID: "revenue", Occurrence: "2026-11", LeaseDuration: "30s", RenewalInterval: "5s",
+		MaxRuntime: "20m", StopGracePeriod: "10s", Guard: v1alpha1.GuardOff,
+		Contention: v1alpha1.Contention{Policy: v1alpha1.ContentionWait, Timeout: "1h"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAReportCannotBeChangedButForItsPatience(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		path    []string
+		value   string
+		refusal string
+	}{
+		"jobID":              {[]string{"spec", "jobID"}, "other", "jobID is immutable"},
+		"jobID taken out":    {[]string{"spec", "jobID"}, "", "jobID is immutable"},
+		"occurrence":         {[]string{"spec", "occurrence"}, "2026-12", "occurrence is immutable"},
+		"leaseDuration":      {[]string{"spec", "leaseDuration"}, "31s", "leaseDuration is immutable"},
+		"renewalInterval":    {[]string{"spec", "renewalInterval"}, "4s", "renewalInterval is immutable"},
+		"renewalTimeout":     {[]string{"spec", "renewalTimeout"}, "1s", "renewalTimeout is immutable"},
+		"maxRuntime":         {[]string{"spec", "maxRuntime"}, "21m", "maxRuntime is immutable"},
+		"stopGracePeriod":    {[]string{"spec", "stopGracePeriod"}, "9s", "stopGracePeriod is immutable"},
+		"the template":       {[]string{"spec", "jobTemplate", "metadata", "labels", "team"}, "sales", "jobTemplate is immutable"},
+		"contention.timeout": {[]string{"spec", "contention", "timeout"}, "2h", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			created, err := create(t, baseManifest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unstructured.RemoveNestedField(created.Object, tc.path...)
+			if tc.value != "" {
+				if err := unstructured.SetNestedField(created.Object, tc.value, tc.path...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = reportJobs.Update(t.Context(), created, metav1.UpdateOptions{})
+			checkRefusal(t, err, tc.refusal)
+		})
+	}
+}
+
+func TestStatusIsWrittenThroughItsSubresourceOnly(t *testing.T) {
+	t.Parallel()
+	created, err := create(t, baseManifest+"status: {phase: Running}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if phase := typed(t, created).Status.Phase; phase != "" {
+		t.Errorf("a user set phase %s", phase)
+	}
+	if err := unstructured.SetNestedField(created.Object, "Dancing", "status", "phase"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = reportJobs.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	checkRefusal(t, err, "status.phase")
+	if err := unstructured.SetNestedField(created.Object, "Running", "status", "phase"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = reportJobs.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	checkRefusal(t, err, "")
+}
