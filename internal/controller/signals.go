@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
 // urgent is the priority of a signal. It stands above that of watch events (0) and of the initial list (-100), because a
@@ -38,6 +40,9 @@ func (s *Signals) Notify(name types.NamespacedName) {
 	}
 	(*queue).Add(request)
 }
+
+// Changed is Notify for the renewal engine, which knows ReportJobs as the subjects of leases.
+func (s *Signals) Changed(subject renewal.Subject) { s.Notify(nameOf(subject)) }
 
 // Source hands the controller's queue to the signals.
 func (s *Signals) Source() source.Source {

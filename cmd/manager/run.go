@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	mathrand "math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/controller"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
+	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
+)
+
+const (
+	// leaderElectionID names the Lease of the leader.
+	leaderElectionID = "controller-manager.leasehold.dev"
+	// probeInterval is how often Redis is asked for the metric.
+	probeInterval = 5 * time.Second
+)
+
+// run builds the manager and serves until the context ends or leadership is lost. The process must end right after it: what
+// leads no longer must not act any longer.
+func run(ctx context.Context, opts options) error {
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts.log)))
+	log := ctrl.Log.WithName("manager")
+	log.Info("starting", "version", version, "redis", opts.redis.address)
+	mgr, err := newManager(opts)
+	if err != nil {
+		return err
+	}
+	store := redis.New(opts.redis.store())
+	defer func() {
+		if err := store.Close(); err != nil {
+			log.Error(err, "close the connections to Redis")
+		}
+	}()
+	if err := assemble(ctx, mgr, store); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (o redisOptions) store() redis.Options {
+	opts := redis.Options{Address: o.address, Username: o.username, PasswordFile: o.passwordFile, DB: o.db}
+	if o.tls {
+		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return opts
+}
+
+func newManager(opts options) (manager.Manager, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no way to the API server (in a pod there is one; elsewhere give --kubeconfig): %w", err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	cache, err := controller.CacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache,
+		Metrics:                       metricsserver.Options{BindAddress: opts.metricsAddress},
+		HealthProbeBindAddress:        opts.healthAddress,
+		LeaderElection:                opts.leaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       opts.leaderElectNS,
+		LeaderElectionReleaseOnCancel: true,
+	})
+}
+
+// assemble puts the operator's parts into the manager. None of them needs Redis to be there.
+func assemble(ctx context.Context, mgr manager.Manager, store *redis.Store) error {
+	signals := &controller.Signals{}
+	measures := controller.NewMetrics(metrics.Registry, version)
+	engine := renewal.New(renewal.Options{Store: store, Notify: signals.Changed, Observe: measures.Renewed})
+	if err := metrics.Registry.Register(controller.NewLeaseCollector(engine)); err != nil {
+		return err
+	}
+	reconciler := &controller.ReportJobReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Store: store, Leases: engine,
+		Recorder: mgr.GetEventRecorder("leasehold"),
+		Metrics:  measures,
+		Log:      ctrl.Log.WithName("transition"),
+		Clock:    clock.RealClock{}, Random: rand.Reader, Jitter: controller.Spread(mathrand.Float64),
+	}
+	if err := reconciler.SetupWithManager(ctx, mgr, signals); err != nil {
+		return err
+	}
+	probe := &controller.StoreProbe{Store: store, Metrics: measures, Log: ctrl.Log.WithName("store"), Every: probeInterval}
+	for _, runnable := range []manager.Runnable{manager.RunnableFunc(engine.Run), probe} {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
+	}
+	return addChecks(mgr)
+}
+
+// addChecks says that the process lives and serves. Whether Redis answers is no part of it: without Redis the operator is
+// needed to say so and to stop reports, and a restart mends nothing.
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("ping", healthz.Ping)
+}

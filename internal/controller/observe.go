@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/plan"
+)
+
+// observe gathers what one decision may know, from the cache.
+func (r *ReportJobReconciler) observe(ctx context.Context, reportJob *v1alpha1.ReportJob) (*plan.Observation, error) {
+	return r.observeWith(ctx, r.Client, reportJob)
+}
+
+// observeLive reads the ReportJob and all that belongs to it from the API server, pods last: a pod that is absent then was
+// absent after its Job was seen. It returns nil and no error when there is no ReportJob.
+func (r *ReportJobReconciler) observeLive(ctx context.Context, name types.NamespacedName) (*plan.Observation, error) {
+	reportJob, err := r.read(ctx, r.Live, name)
+	if reportJob == nil {
+		return nil, err
+	}
+	observation, err := r.observeWith(ctx, r.Live, reportJob)
+	if err != nil {
+		return nil, err
+	}
+	observation.Live = true
+	return observation, nil
+}
+
+func (r *ReportJobReconciler) observeWith(
+	ctx context.Context, reader client.Reader, reportJob *v1alpha1.ReportJob,
+) (observation *plan.Observation, err error) {
+	observation = &plan.Observation{ReportJob: reportJob}
+	read := childReader{reader: reader, reportJob: reportJob, execution: reportJob.Status.Execution}
+	if observation.Job, err = read.job(ctx); err != nil {
+		return nil, err
+	}
+	if observation.Strays, err = read.strays(ctx); err != nil {
+		return nil, err
+	}
+	if observation.Pods, err = read.pods(ctx); err != nil {
+		return nil, err
+	}
+	if read.execution != nil {
+		observation.Lease = r.view(client.ObjectKeyFromObject(reportJob), refOf(read.execution))
+	}
+	return observation, nil
+}
+
+// childReader reads the Jobs and pods of one ReportJob.
+type childReader struct {
+	reader    client.Reader
+	reportJob *v1alpha1.ReportJob
+	execution *v1alpha1.Execution
+}
+
+// job reads the Job of the execution, by name: a Job of another that took the name must be seen too.
+func (c childReader) job(ctx context.Context) (*plan.Job, error) {
+	if c.execution == nil {
+		return nil, nil
+	}
+	var job batchv1.Job
+	name := types.NamespacedName{Namespace: c.reportJob.Namespace, Name: c.execution.Job}
+	err := c.reader.Get(ctx, name, &job)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Job %s: %w", name, err)
+	}
+	fact := c.jobFact(&job)
+	return &fact, nil
+}
+
+func (c childReader) strays(ctx context.Context) ([]plan.Job, error) {
+	var jobs batchv1.JobList
+	err := c.reader.List(ctx, &jobs, client.InNamespace(c.reportJob.Namespace),
+		client.MatchingLabels{v1alpha1.LabelReportJobUID: string(c.reportJob.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the Jobs of ReportJob %s/%s: %w", c.reportJob.Namespace, c.reportJob.Name, err)
+	}
+	var strays []plan.Job
+	for i := range jobs.Items {
+		if job := &jobs.Items[i]; metav1.IsControlledBy(job, c.reportJob) && !c.hasToken(job) {
+			strays = append(strays, c.jobFact(job))
+		}
+	}
+	return strays, nil
+}
+
+func (c childReader) pods(ctx context.Context) ([]plan.Pod, error) {
+	if c.execution == nil {
+		return nil, nil
+	}
+	var pods corev1.PodList
+	err := c.reader.List(ctx, &pods, client.InNamespace(c.reportJob.Namespace), client.MatchingLabels{
+		v1alpha1.LabelReportJobUID: string(c.reportJob.UID),
+		v1alpha1.LabelFencingToken: c.execution.Token,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of ReportJob %s/%s: %w", c.reportJob.Namespace, c.reportJob.Name, err)
+	}
+	facts := make([]plan.Pod, 0, len(pods.Items))
+	for i := range pods.Items {
+		facts = append(facts, podFact(&pods.Items[i]))
+	}
+	return facts, nil
+}
+
+func (c childReader) hasToken(object client.Object) bool {
+	return c.execution != nil && object.GetLabels()[v1alpha1.LabelFencingToken] == c.execution.Token
+}
+
+func (c childReader) jobFact(job *batchv1.Job) plan.Job {
+	return plan.Job{
+		Name:      job.Name,
+		UID:       job.UID,
+		Ours:      metav1.IsControlledBy(job, c.reportJob) && c.hasToken(job),
+		Deleting:  job.DeletionTimestamp != nil,
+		Suspended: job.Spec.Suspend != nil && *job.Spec.Suspend,
+		Ended:     jobEnd(job),
+	}
+}
+
+// jobEnd reads the terminal condition. Counters and the earlier signals FailureTarget and SuccessCriteriaMet do not count:
+// they appear while the pod still runs.
+func jobEnd(job *batchv1.Job) *plan.JobEnd {
+	for _, condition := range job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete, batchv1.JobFailed:
+			return &plan.JobEnd{
+				Complete: condition.Type == batchv1.JobComplete,
+				Reason:   condition.Reason,
+				Message:  condition.Message,
+			}
+		default:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/go-logr/logr"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/plan"
+)
+
+// ReportJobReconciler runs ReportJobs under their leases. All exported fields are set before the first call.
+type ReportJobReconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Store grants leases and takes them back.
+	Store lease.Store
+	// Leases renews the leases that were granted.
+	Leases Leases
+	// Recorder takes events; it may drop any of them.
+	Recorder events.EventRecorder
+	// Metrics counts what is announced.
+	Metrics *Metrics
+	// Log takes one line for every transition.
+	Log logr.Logger
+	// Clock is the operator's clock.
+	Clock clock.PassiveClock
+	// Random draws the owners of executions.
+	Random io.Reader
+	// Jitter spreads the polls of those who wait: it returns a duration from d to a little more.
+	Jitter func(d time.Duration) time.Duration
+
+	written writtenVersions
+}
+
+// +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/status,verbs=patch
+// +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/finalizers,verbs=update
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile takes a ReportJob one step further, or finds that there is nothing to do.
+func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	reportJob, err := r.get(ctx, request.NamespacedName)
+	if reportJob == nil {
+		return ctrl.Result{}, err
+	}
+	observation, err := r.observe(ctx, reportJob)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	decision := plan.Decide(*observation, r.Clock.Now())
+	if decision.ReadLive {
+		if observation, err = r.observeLive(ctx, request.NamespacedName); observation == nil {
+			return ctrl.Result{}, err
+		}
+		decision = plan.Decide(*observation, r.Clock.Now())
+	}
+	acted := r.act(ctx, observation, decision.Actions)
+	settled := plan.Settle(decision, acted.results)
+	if err := r.writeStatus(ctx, observation.ReportJob, settled, acted); err != nil {
+		return quietly(err)
+	}
+	r.announce(observation.ReportJob, settled)
+	if acted.err != nil {
+		return quietly(acted.err)
+	}
+	return r.nextLook(settled), nil
+}
+
+// soon is when a reconcile that lost a race against another writer is run again: the watch brings the newer object by then.
+const soon = 50 * time.Millisecond
+
+// quietly makes a conflict a reason to look again, not an error: somebody else wrote first, and nothing went wrong.
+func quietly(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: soon}, nil
+	}
+	return ctrl.Result{}, err
+}

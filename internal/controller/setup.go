@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+)
+
+const (
+	// concurrentReconciles is the number of workers. Most of a reconcile is waiting for the API server or for Redis.
+	concurrentReconciles = 16
+	// reconcileTimeout bounds one reconcile, so that an API server or a Redis that hangs takes a worker for no longer.
+	reconcileTimeout = 20 * time.Second
+	// shortestBackoff and longestBackoff bound the wait after an error. The library's longest would be 16 minutes.
+	shortestBackoff = 5 * time.Millisecond
+	longestBackoff  = 30 * time.Second
+	// jobIDIndex finds ReportJobs by their logical identity.
+	jobIDIndex = "jobID"
+)
+
+// CacheOptions keeps of Jobs and pods only those of ReportJobs, of every object no managed fields, and of any other kind
+// nothing: a read of one fails instead of caching the whole cluster.
+func CacheOptions() (cache.Options, error) {
+	ours, err := labels.NewRequirement(v1alpha1.LabelReportJobUID, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	selector := labels.NewSelector().Add(*ours)
+	return cache.Options{
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}: {Label: selector},
+			&corev1.Pod{}:  {Label: selector},
+		},
+	}, nil
+}
+
+// SetupWithManager registers the controller and what wakes it: ReportJobs, their Jobs and pods, signals of the renewal
+// engine, and the end of another ReportJob that held the same lease.
+func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, signals *Signals) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ReportJob{}, jobIDIndex, func(object client.Object) []string {
+		return []string{object.(*v1alpha1.ReportJob).JobID()}
+	})
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("reportjob").
+		For(&v1alpha1.ReportJob{}).
+		Owns(&batchv1.Job{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
+		Watches(&v1alpha1.ReportJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(freesLease())).
+		WatchesRawSource(signals.Source()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrentReconciles,
+			ReconciliationTimeout:   reconcileTimeout,
+			EnableWarmup:            new(true),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				shortestBackoff, longestBackoff),
+		}).
+		Complete(r)
+}
+
+// ownerOfPod names the ReportJob of a pod. Its label may be cut; the annotation is whole.
+func ownerOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetAnnotations()[v1alpha1.AnnotationReportJob]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// waitingFor names the ReportJobs that may wait for the lease which a ReportJob has just given up.
+func (r *ReportJobReconciler) waitingFor(ctx context.Context, object client.Object) []reconcile.Request {
+	former := object.(*v1alpha1.ReportJob)
+	var sharing v1alpha1.ReportJobList
+	err := r.Client.List(ctx, &sharing, client.InNamespace(former.Namespace), client.MatchingFields{jobIDIndex: former.JobID()})
+	if err != nil {
+		// They poll anyway, and find the lease free a little later.
+		r.Log.Error(err, "list the ReportJobs that wait for a lease", "namespace", former.Namespace, "jobId", former.JobID())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range sharing.Items {
+		if sharing.Items[i].UID != former.UID && !isFinished(&sharing.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&sharing.Items[i])})
+		}
+	}
+	return requests
+}
+
+// freesLease passes the events by which a ReportJob stops holding its lease.
+func freesLease() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return true },
+		UpdateFunc: func(update event.UpdateEvent) bool {
+			return holdsLease(update.ObjectOld.(*v1alpha1.ReportJob)) && !holdsLease(update.ObjectNew.(*v1alpha1.ReportJob))
+		},
+	}
+}
+
+func holdsLease(reportJob *v1alpha1.ReportJob) bool {
+	return reportJob.Status.Execution != nil && !isFinished(reportJob)
+}
+
+func isFinished(reportJob *v1alpha1.ReportJob) bool {
+	return meta.IsStatusConditionTrue(reportJob.Status.Conditions, v1alpha1.ConditionFinished)
+}
