@@ -115,15 +115,16 @@ func TestAReportCannotBeChangedButForItsPatience(t *testing.T) {
 		value   string
 		refusal string
 	}{
-		"jobID":              {[]string{"spec", "jobID"}, "other", "jobID is immutable"},
-		"jobID taken out":    {[]string{"spec", "jobID"}, "", "jobID is immutable"},
-		"occurrence":         {[]string{"spec", "occurrence"}, "2026-12", "occurrence is immutable"},
-		"leaseDuration":      {[]string{"spec", "leaseDuration"}, "31s", "leaseDuration is immutable"},
-		"renewalInterval":    {[]string{"spec", "renewalInterval"}, "4s", "renewalInterval is immutable"},
-		"renewalTimeout":     {[]string{"spec", "renewalTimeout"}, "1s", "renewalTimeout is immutable"},
-		"maxRuntime":         {[]string{"spec", "maxRuntime"}, "21m", "maxRuntime is immutable"},
-		"stopGracePeriod":    {[]string{"spec", "stopGracePeriod"}, "9s", "stopGracePeriod is immutable"},
-		"the template":       {[]string{"spec", "jobTemplate", "metadata", "labels", "team"}, "sales", "jobTemplate is immutable"},
+		"jobID":           {[]string{"spec", "jobID"}, "other", "jobID is immutable"},
+		"jobID taken out": {[]string{"spec", "jobID"}, "", "jobID is immutable"},
+		"occurrence":      {[]string{"spec", "occurrence"}, "2026-12", "occurrence is immutable"},
+		"leaseDuration":   {[]string{"spec", "leaseDuration"}, "31s", "leaseDuration is immutable"},
+		"renewalInterval": {[]string{"spec", "renewalInterval"}, "4s", "renewalInterval is immutable"},
+		"renewalTimeout":  {[]string{"spec", "renewalTimeout"}, "1s", "renewalTimeout is immutable"},
+		"maxRuntime":      {[]string{"spec", "maxRuntime"}, "21m", "maxRuntime is immutable"},
+		"stopGracePeriod": {[]string{"spec", "stopGracePeriod"}, "9s", "stopGracePeriod is immutable"},
+		"the template": {[]string{"spec", "jobTemplate", "metadata", "labels", "team"}, "sales",
+			"jobTemplate is immutable"},
 		"contention.timeout": {[]string{"spec", "contention", "timeout"}, "2h", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

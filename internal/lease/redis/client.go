@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -93,23 +94,25 @@ func (c *client) exchange(ctx context.Context, s script, questions []question, l
 	}
 	_, pipeErr := pipe.Exec(ctx)
 	answers := make([]answer, len(questions))
-	demoted := false
 	for i := range calls {
 		answers[i] = read(calls[i], questions[i].nonce, pipeErr)
-		demoted = demoted || answers[i].err != nil && isDemoted(answers[i].err)
-		if errors.Is(answers[i].err, errShifted) {
-			demoted = true
-		}
 	}
-	if demoted {
+	c.finish(answers)
+	return answers
+}
+
+// finish drops the connections if an answer shows that they are useless, and classifies every error but an empty script
+// cache, which askAll mends.
+func (c *client) finish(answers []answer) {
+	useless := func(a answer) bool { return errors.Is(a.err, errShifted) || isDemoted(a.err) }
+	if slices.ContainsFunc(answers, useless) {
 		c.conns.drop()
 	}
 	for i := range answers {
-		if answers[i].err != nil && !isNoScript(answers[i].err) {
-			answers[i].err = classify(c.address, answers[i].err)
+		if err := answers[i].err; err != nil && !isNoScript(err) {
+			answers[i].err = classify(c.address, err)
 		}
 	}
-	return answers
 }
 
 // read takes the reply of one call and checks its nonce. A call that the pipeline never got to carries the pipeline's error.

@@ -2,9 +2,7 @@ package redis
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -17,8 +15,7 @@ type script struct {
 }
 
 func newScript(source string, keys int) script {
-	sum := sha1.Sum([]byte(source))
-	return script{source: source, sha: hex.EncodeToString(sum[:]), keys: keys}
+	return script{source: source, sha: goredis.NewScript(source).Hash(), keys: keys}
 }
 
 var (

@@ -159,8 +159,7 @@ func (s *Store) Release(ctx context.Context, term lease.Term) error {
 // ReleaseOwner runs release_owner.lua.
 func (s *Store) ReleaseOwner(ctx context.Context, scope lease.Scope, owner lease.Owner) error {
 	err := s.release(ctx, releaseOwnerScript, scope, string(owner))
-	var lost *lease.LostError
-	if errors.As(err, &lost) {
+	if _, lost := errors.AsType[*lease.LostError](err); lost {
 		return nil
 	}
 	return err

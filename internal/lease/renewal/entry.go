@@ -121,7 +121,11 @@ type itemHeap []item
 func (h itemHeap) Len() int           { return len(h) }
 func (h itemHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
 func (h itemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *itemHeap) Push(x any)        { *h = append(*h, x.(item)) }
+
+// Push is heap.Interface's.
+func (h *itemHeap) Push(x any) { *h = append(*h, x.(item)) }
+
+// Pop is heap.Interface's.
 func (h *itemHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]
