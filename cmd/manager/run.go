@@ -29,6 +29,8 @@ const (
 	leaderElectionID = "controller-manager.leasehold.dev"
 	// probeInterval is how often Redis is asked for the metric.
 	probeInterval = 5 * time.Second
+	// shutdownTimeout bounds the wait for what is under way at the end; it fits into the grace period of the Deployment.
+	shutdownTimeout = 5 * time.Second
 )
 
 // run builds the manager and serves until the context ends or leadership is lost. The process must end right after it: what
@@ -85,6 +87,7 @@ func newManager(opts options) (manager.Manager, error) {
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.leaderElectNS,
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(shutdownTimeout),
 	})
 }
 

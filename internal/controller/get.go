@@ -42,6 +42,7 @@ func (r *ReportJobReconciler) read(
 // either: whoever removed the finalizer by hand did not wait for the end of its pod.
 func (r *ReportJobReconciler) dismiss(name types.NamespacedName) {
 	r.written.drop(name)
+	r.lastWords.drop(name)
 	r.Leases.Forget(subjectOf(name))
 	r.Metrics.dismiss(name)
 }

@@ -49,8 +49,15 @@ func (r *ReportJobReconciler) observeWith(
 	if observation.Pods, err = read.pods(ctx); err != nil {
 		return nil, err
 	}
+	name := client.ObjectKeyFromObject(reportJob)
+	switch {
+	case isFinished(reportJob):
+		r.lastWords.drop(name)
+	case read.execution != nil:
+		observation.Pods = r.lastWords.complete(name, read.execution.Token, observation.Pods)
+	}
 	if read.execution != nil {
-		observation.Lease = r.view(client.ObjectKeyFromObject(reportJob), refOf(read.execution))
+		observation.Lease = r.view(name, refOf(read.execution))
 	}
 	return observation, nil
 }

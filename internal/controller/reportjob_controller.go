@@ -40,7 +40,8 @@ type ReportJobReconciler struct {
 	// Jitter spreads the polls of those who wait: it returns a duration from d to a little more.
 	Jitter func(d time.Duration) time.Duration
 
-	written writtenVersions
+	written   writtenVersions
+	lastWords lastWords
 }
 
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs,verbs=get;list;watch;patch

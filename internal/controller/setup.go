@@ -66,7 +66,7 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		Named("reportjob").
 		For(&v1alpha1.ReportJob{}).
 		Owns(&batchv1.Job{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.lastWords.sawPod)).
 		Watches(&v1alpha1.ReportJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(freesLease())).
 		WatchesRawSource(signals.Source()).
 		WithOptions(controller.Options{
@@ -77,15 +77,6 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 				shortestBackoff, longestBackoff),
 		}).
 		Complete(r)
-}
-
-// ownerOfPod names the ReportJob of a pod. Its label may be cut; the annotation is whole.
-func ownerOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetAnnotations()[v1alpha1.AnnotationReportJob]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
 // waitingFor names the ReportJobs that may wait for the lease which a ReportJob has just given up.

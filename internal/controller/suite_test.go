@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,5 +83,3 @@ func newNamespace(t *testing.T) (client.WithWatch, string) {
 	}
 	return api, namespace.Name
 }
-
-var _ = batchv1.Job{}
