@@ -34,7 +34,7 @@ func withAPIServer(m *testing.M) (int, error) {
 	env := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
 	config, err := env.Start()
 	if err != nil {
-		return 1, fmt.Errorf("the API server did not start: %w", err)
+		return 1, errors.Join(fmt.Errorf("the API server did not start: %w", err), env.Stop())
 	}
 	config.QPS = -1
 	client, err := dynamic.NewForConfig(config)
