@@ -1,6 +1,6 @@
 # Kubernetes, etcd and CoreDNS, compiled from the module in hack/cluster/components into a folder that is named by what
 # was compiled, so that two checkouts share it and a change of version makes a new one.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 envtest_components=(etcd kube-apiserver kubectl)
 all_components=(etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet kube-proxy coredns)
@@ -71,10 +71,16 @@ build_missing() (
 	dir=$1
 	shift
 	exec 8>"$dir/.lock"
-	flock -n 8 || { say "another build of the components is running; waiting for it" && flock 8; }
+	if ! flock -n 8; then
+		say "another build of the components is running; waiting for it"
+		flock 8
+	fi
 	todo=() total=0
 	for name in "$@"; do
-		[ -x "$dir/$name" ] || { todo+=("$name") && total=$((total + $(component_seconds "$name"))); }
+		if [ ! -x "$dir/$name" ]; then
+			todo+=("$name")
+			total=$((total + $(component_seconds "$name")))
+		fi
 	done
 	[ ${#todo[@]} -gt 0 ] || exit 0
 	say "compiling Kubernetes $(kubernetes_version): ${todo[*]}"

@@ -1,5 +1,5 @@
 # etcd, the API server, the controllers and the scheduler.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 kube() { "$bin/kubectl" --kubeconfig "$state/pki/admin.kubeconfig" --request-timeout=5s "$@"; }
 
@@ -11,14 +11,14 @@ start_control_plane() {
 		--kubeconfig="$state/pki/kube-controller-manager.kubeconfig" \
 		--authentication-kubeconfig="$state/pki/kube-controller-manager.kubeconfig" \
 		--authorization-kubeconfig="$state/pki/kube-controller-manager.kubeconfig" \
-		--bind-address=127.0.0.1 --secure-port=$kcm_port --cert-dir="$state/pki" \
+		--bind-address=127.0.0.1 --secure-port="$kcm_port" --cert-dir="$state/pki" \
 		--service-account-private-key-file="$state/pki/sa.key" --root-ca-file="$state/pki/ca.crt" \
 		--flex-volume-plugin-dir="$state/kubelet-plugins" \
 		--use-service-account-credentials=true --leader-elect=false --node-monitor-grace-period=20s
 	start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/pki/kube-scheduler.kubeconfig" \
 		--authentication-kubeconfig="$state/pki/kube-scheduler.kubeconfig" \
 		--authorization-kubeconfig="$state/pki/kube-scheduler.kubeconfig" \
-		--bind-address=127.0.0.1 --secure-port=$scheduler_port --cert-dir="$state/pki" --leader-elect=false
+		--bind-address=127.0.0.1 --secure-port="$scheduler_port" --cert-dir="$state/pki" --leader-elect=false
 }
 
 # Nothing here has to outlive a power cut, so etcd need not wait for the disk.
@@ -38,13 +38,13 @@ start_apiserver() {
 	start kube-apiserver "$bin/kube-apiserver" \
 		--etcd-servers="https://127.0.0.1:$etcd_port" --etcd-cafile="$state/pki/ca.crt" \
 		--etcd-certfile="$state/pki/admin.crt" --etcd-keyfile="$state/pki/admin.key" \
-		--bind-address=0.0.0.0 --secure-port=$api_port --advertise-address=$bridge_address \
+		--bind-address=0.0.0.0 --secure-port="$api_port" --advertise-address="$bridge_address" \
 		--tls-cert-file="$state/pki/apiserver.crt" --tls-private-key-file="$state/pki/apiserver.key" \
 		--cert-dir="$state/pki" --client-ca-file="$state/pki/ca.crt" \
 		--requestheader-client-ca-file="$state/pki/ca.crt" --requestheader-allowed-names=front-proxy-client \
 		--service-account-key-file="$state/pki/sa.pub" --service-account-signing-key-file="$state/pki/sa.key" \
 		--service-account-issuer="https://kubernetes.default.svc.$dns_domain" \
-		--service-cluster-ip-range=$service_range --authorization-mode=Node,RBAC --allow-privileged=true \
+		--service-cluster-ip-range="$service_range" --authorization-mode=Node,RBAC --allow-privileged=true \
 		--kubelet-preferred-address-types=InternalIP --kubelet-certificate-authority="$state/pki/ca.crt" \
 		--kubelet-client-certificate="$state/pki/admin.crt" --kubelet-client-key="$state/pki/admin.key" \
 		--shutdown-delay-duration=0s

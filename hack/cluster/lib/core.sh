@@ -1,11 +1,12 @@
 # Names, places and small words that every part uses.
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash
 
 # One cluster per machine: these names are fixed, so that what is left of a killed cluster can be found without its records.
 node_name=leasehold
 bridge=leasehold0
 cgroup=leasehold
 nft_table=leasehold
+firewall_comment=leasehold-cluster
 machine_dir=/run/leasehold-cluster
 marker=LEASEHOLD_CLUSTER_PROCESS_OF
 

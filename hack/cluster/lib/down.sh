@@ -1,6 +1,6 @@
 # Taking the cluster down and removing every trace of it: processes, mounts, the network, cgroups, files. It works as well
 # on a cluster that is half started, half dead, or dead since a reboot, and when the checkout it came from is gone.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 node_down() {
 	local begun=$SECONDS owner owners
@@ -24,8 +24,9 @@ node_down() {
 }
 
 clean_machine() {
-	local owner owners
+	local owner owners absent
 	mapfile -t owners < <(known_owners)
+	mapfile -t absent < <(recorded absent)
 	for owner in "${owners[@]}"; do
 		stop_processes "$owner"
 	done
@@ -41,6 +42,8 @@ clean_machine() {
 		remove_state "$owner"
 	done
 	remove_shared
+	remove_empty "${absent[@]}"
+	rm -rf "$machine_dir"
 }
 
 # All that runs is thrown away, so nothing needs to end gently: the kubelet goes first and restarts nobody.
@@ -86,10 +89,10 @@ wait_gone() {
 
 # mounts_below FOLDER: the deepest first. The kernel writes a space as \040, which printf turns back.
 mounts_below() {
-	local id parent device root point rest
-	while read -r id parent device root point rest; do
+	local point
+	cut -d' ' -f5 /proc/self/mountinfo | while read -r point; do
 		printf '%b\n' "$point"
-	done </proc/self/mountinfo | awk -v top="$1/" 'index($0 "/", top) == 1' | tac
+	done | awk -v top="$1/" 'index($0 "/", top) == 1' | tac
 }
 
 remove_mounts() {
@@ -100,16 +103,16 @@ remove_mounts() {
 }
 
 remove_network() {
-	local family
+	local family rule
 	ip link delete "$bridge" 2>/dev/null || true
 	nft delete table inet "$nft_table" 2>/dev/null || true
 	for family in ip ip6; do
 		nft delete table "$family" kube-proxy 2>/dev/null || true
 	done
-	if command -v iptables >/dev/null && [ "$(iptables -S FORWARD 2>/dev/null | head -n 1)" = "-P FORWARD DROP" ]; then
-		iptables -D FORWARD -i "$bridge" -m comment --comment leasehold -j ACCEPT 2>/dev/null || true
-		iptables -D FORWARD -o "$bridge" -m comment --comment leasehold -j ACCEPT 2>/dev/null || true
-	fi
+	{ iptables -S 2>/dev/null || true; } | sed -n "/--comment \"*$firewall_comment/s/^-A/-D/p" | while read -r rule; do
+		# shellcheck disable=SC2086
+		iptables $rule || true
+	done
 }
 
 remove_cgroups() {
@@ -140,6 +143,4 @@ remove_shared() {
 		[ ! -L "$file" ] || [ -e "$file" ] || rm -f "$file"
 	done
 	[ -s /run/mount/utab ] || rm -f /run/mount/utab
-	remove_shared_dirs
-	rm -rf "$machine_dir"
 }

@@ -1,5 +1,5 @@
 # The images of the node and of the samples, made from this machine's own programs.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 pause_image=docker.io/local/pause:1
 busybox_image=docker.io/local/busybox:1
@@ -62,7 +62,7 @@ check_tar() {
 # node_load NAME:TAG=TAR...: an image that is there already, from the same bytes, is not loaded again.
 node_load() {
 	local arg name tar sum out
-	part_pid containerd >/dev/null || fail "the cluster is not running: hack/cluster/cluster up"
+	part_pid containerd >/dev/null || fail "the cluster is not running: make cluster-up"
 	mkdir -p "$state/loaded"
 	for arg in "$@"; do
 		check_tar "$arg"
@@ -70,7 +70,7 @@ node_load() {
 		sum=$(sha256sum <"$tar")
 		[ "$(cat "$state/loaded/${name//\//_}" 2>/dev/null)" != "$sum" ] || continue
 		out=$(node_ctr images import "$tar" 2>&1) || fail "containerd could not import $tar: $out"
-		[ -n "$(node_ctr images list --quiet "name==$name")" ] || fail "$tar does not hold an image named $name: $out"
+		[ -n "$(node_ctr images list --quiet "name==$name" 2>/dev/null)" ] || fail "$tar does not hold an image named $name: $out"
 		echo "$sum" >"$state/loaded/${name//\//_}"
 		say "loaded $name"
 	done

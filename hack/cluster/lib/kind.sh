@@ -1,5 +1,5 @@
 # The same commands on kind, for machines with a Docker engine. kind itself is compiled from its pinned module.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 kind_name=leasehold
 kind_kubeconfig="$state/kind/kubeconfig"

@@ -1,5 +1,5 @@
 # The node: its network, containerd, the kubelet, kube-proxy and the cluster's DNS.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 containerd_socket="$state/containerd/containerd.sock"
 
@@ -23,26 +23,31 @@ table inet $nft_table {
 	}
 }
 TXT
-	accept_forwarding
+	open_firewall
 }
 
 check_routes() {
 	local range taken
-	for range in $pod_range $service_range; do
+	for range in "$pod_range" "$service_range"; do
 		taken=$(ip route show root "$range" | head -n 1)
 		[ -z "$taken" ] || fail "this machine has a route in $range, which the cluster uses: $taken"
 	done
 }
 
-# Docker sets the policy of the FORWARD chain to DROP, for everybody's packets.
-accept_forwarding() {
-	case $(iptables -S FORWARD 2>/dev/null | head -n 1) in
-		"-P FORWARD DROP") ;;
-		*) return 0 ;;
-	esac
-	iptables -I FORWARD -i "$bridge" -m comment --comment leasehold -j ACCEPT
-	iptables -I FORWARD -o "$bridge" -m comment --comment leasehold -j ACCEPT
+# Docker sets the policy of the FORWARD chain to DROP, ufw that of INPUT too: for everybody's packets, whatever our own table
+# accepts.
+open_firewall() {
+	local rule=(-m comment --comment "$firewall_comment" -j ACCEPT)
+	if firewall_drops INPUT; then
+		iptables -I INPUT -i "$bridge" "${rule[@]}"
+	fi
+	if firewall_drops FORWARD; then
+		iptables -I FORWARD -i "$bridge" "${rule[@]}"
+		iptables -I FORWARD -o "$bridge" "${rule[@]}"
+	fi
 }
+
+firewall_drops() { [ "$(iptables -S "$1" 2>/dev/null | head -n 1)" = "-P $1 DROP" ]; }
 
 write_cni() {
 	mkdir -p "$state/cni/conf"
@@ -105,7 +110,10 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bt
 TXT
 }
 
-node_ctr() { ctr --address "$containerd_socket" --namespace k8s.io "$@"; }
+node_ctr() {
+	part_pid containerd >/dev/null || fail "the cluster is not running: make cluster-up"
+	ctr --address "$containerd_socket" --namespace k8s.io "$@"
+}
 
 start_containerd() {
 	modprobe -q overlay 2>/dev/null || true
@@ -170,7 +178,7 @@ start_kubelet() {
 	make_cgroups
 	write_kubelet_config
 	start kubelet "$bin/kubelet" --config="$state/kubelet.yaml" --kubeconfig="$state/pki/kubelet.kubeconfig" \
-		--hostname-override=$node_name --node-ip=$bridge_address --root-dir="$state/kubelet" --cert-dir="$state/pki"
+		--hostname-override="$node_name" --node-ip="$bridge_address" --root-dir="$state/kubelet" --cert-dir="$state/pki"
 }
 
 # masqueradeAll: two pods on one bridge answer each other directly, past the translation of the service's address, unless

@@ -1,5 +1,5 @@
 # Certificates and kubeconfigs, made anew at each start and valid for a year.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 make_pki() {
 	say "making certificates"

@@ -1,7 +1,7 @@
 # Processes of the cluster. Each carries a variable in its environment that names the state folder it belongs to, and its
 # children (the shims of containers) inherit it. So the kernel's own list of processes says what runs: no record can be
 # stale, and no process that took over a number can be mistaken for ours.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 parts=(etcd kube-apiserver kube-controller-manager kube-scheduler containerd kubelet kube-proxy coredns)
 
@@ -24,11 +24,10 @@ record_process() {
 
 # The 22nd field of stat, counted behind the name, which may hold anything.
 start_time() {
-	local line
+	local line fields
 	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
-	line=${line##*) }
-	set -- $line
-	echo "${20}"
+	read -ra fields <<<"${line##*) }"
+	echo "${fields[19]}"
 }
 
 # part_pid NAME: the number of the part's process, when it lives and is the one that was started.

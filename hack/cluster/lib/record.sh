@@ -1,7 +1,7 @@
 # What the machine has to remember beside the processes themselves: which folder the last cluster was started from, and the
 # kernel settings from before it. It is written for cleaning up and never believed: whether a cluster lives is asked of its
 # processes (process.sh).
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 # Kernel settings that the kubelet, kube-proxy or the pods' network change.
 kernel_settings=(net.ipv4.ip_forward net.ipv4.conf.all.route_localnet vm.overcommit_memory vm.panic_on_oom kernel.panic
@@ -39,12 +39,12 @@ restore_kernel_settings() {
 	done < <(recorded sysctl)
 }
 
-# Folders that were absent before and that nobody else put anything into.
-remove_shared_dirs() {
+# remove_empty FOLDER...: folders that nobody else put anything into.
+remove_empty() {
 	local dir
-	while read -r dir; do
+	for dir in "$@"; do
 		rmdir "$dir" 2>/dev/null || true
-	done < <(recorded absent)
+	done
 }
 
 # One up or down at a time on a machine. The lock is on a folder that is always there, so it leaves no file.
@@ -56,15 +56,15 @@ take_lock() {
 	}
 }
 
-# refuse_other: ends with an error when a cluster of another checkout lives, unless it may be replaced. A cluster whose
-# kubeconfig is gone, because its checkout was deleted, is of no use to anybody.
+# refuse_other: ends with an error when a cluster of another checkout lives, unless it may be replaced. A cluster without a
+# kubeconfig, because its start did not end or its checkout was deleted, is of no use to anybody.
 refuse_other() {
 	local owner owners
 	mapfile -t owners < <(live_owners)
 	for owner in "${owners[@]}"; do
 		[ "$owner" != "$state" ] || continue
 		if [ ! -e "$owner/kubeconfig" ]; then
-			say "removing the cluster of a checkout that was deleted ($owner)"
+			say "removing a cluster that nobody can use: its start did not end, or its checkout was deleted ($owner)"
 		elif [ "${LEASEHOLD_CLUSTER_REPLACE:-}" = 1 ]; then
 			say "replacing the running cluster of $owner"
 		else

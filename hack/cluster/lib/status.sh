@@ -1,5 +1,5 @@
 # What runs.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 # node_status: exit code 0 when the cluster of this checkout is healthy, 1 when it is not, 3 when there is none.
 node_status() {

@@ -1,5 +1,5 @@
 # Starting the cluster.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
 local_up() {
 	local begun=$SECONDS
