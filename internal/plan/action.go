@@ -16,7 +16,8 @@ type AddFinalizer struct{}
 
 // AcquireLease draws a new owner, asks Redis once for the lease of the ReportJob and, when it is granted, lets the engine
 // track it from the instant before the request. A grant whose execution could not be written into the status is released
-// again when the write was refused (nothing can have started under it), and left to lapse when that is unknown.
+// again when the write was refused (nothing can have started under it). When it is unknown whether the status was written, the
+// engine forgets the grant: it is adopted if it was written, and runs out if not.
 // Results: LeaseGranted, LeaseHeldByOther, AcquireUnknown, StoreUnreachable.
 type AcquireLease struct {
 	// Floor is the highest token this ReportJob was ever granted, in decimal; empty when there was none.

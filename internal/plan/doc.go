@@ -28,14 +28,14 @@
 // The phases are for people; what the rules look at is set or unset once: execution, stop, stop.confirmedAt, completion and
 // the condition Finished, in this order, never back.
 //
-//	             AcquireLease          CreateJob            kubelet               RecordOutcome      FinishReport
-//	 Pending ──► Waiting ──────► Starting ───────► Starting ───────► Running ──────────────► Completing ────► Succeeded
-//	    │           │            (execution        (Job exists)         │                   (completion         or Failed
-//	    │           │             written)             │                │                    written)
-//	    │           │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲
-//	    │           ▼                          │ LeaseLost, OwnershipUncertain, Deleted,        │ ConfirmStop
-//	    │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed               │
-//	    └── LetGo (deleted)                Stopping (stop written) ──── Stop, again and again ──┘
+//	            AcquireLease          CreateJob            kubelet               RecordOutcome      FinishReport
+//	Pending ──► Waiting ──────► Starting ───────► Starting ───────► Running ──────────────► Completing ────► Succeeded
+//	   │           │            (execution        (Job exists)         │                   (completion         or Failed
+//	   │           │             written)             │                │                    written)
+//	   │           │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲
+//	   │           ▼                          │ LeaseLost, OwnershipUncertain, Deleted,        │ ConfirmStop
+//	   │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed               │
+//	   └── LetGo (deleted)                Stopping (stop written) ──── Stop, again and again ──┘
 //
 // # Scenarios
 //

@@ -32,7 +32,9 @@ func (m *matter) draft() *draft {
 		"The report is still to come or under way.")
 	if d.status.Execution != nil {
 		d.trackJob(m)
-		d.trackPod(m.pod())
+		if m.completion == nil {
+			d.trackPod(m.pod())
+		}
 	}
 	return d
 }

@@ -13,7 +13,7 @@ type rule struct {
 var rules = []rule{
 	// The end of the object and of the report.
 	{"LetGo", letGo},                 // deleted, and nothing of ours runs or ever ran: take the finalizer off
-	{"RemoveLateJob", removeLateJob}, // finished, yet something of it appeared afterwards: delete that
+	{"RemoveLateJob", removeLateJob}, // the end is recorded, yet something appeared afterwards: delete that
 	{"StayFinished", stayFinished},   // finished: nothing changes any more
 	{"ConfirmStop", confirmStop},     // a stop is recorded and no pod of the token lives: say so
 	{"Stop", stop},                   // a stop is recorded: carry it out, again and again

@@ -19,7 +19,7 @@ func letGo(m *matter) *draft {
 	if !m.Live {
 		return m.live()
 	}
-	d := m.draft()
+	d := m.draft().do(m.forget()...)
 	if hasFinalizer(m.ReportJob) {
 		d.do(RemoveFinalizer{})
 	}
@@ -27,19 +27,23 @@ func letGo(m *matter) *draft {
 }
 
 // removeLateJob deletes what appears after the end: a Job that an operator created from an outdated view, or a second pod
-// that the Job controller started.
+// that the Job controller started. While such a pod lives the lease is not given back.
 func removeLateJob(m *matter) *draft {
-	if !m.finished {
+	if !m.finished && m.completion == nil {
 		return nil
 	}
 	job, pods := m.lateJob(), m.latePods()
-	if job == nil && len(pods) == 0 && len(m.Strays) == 0 {
+	if job == nil && len(pods) == 0 && (len(m.Strays) == 0 || !m.finished) {
 		return nil
 	}
 	if !m.Live {
 		return m.live()
 	}
 	d := m.draft().after(recheck)
+	if !m.finished {
+		d.phase(v1alpha1.PhaseCompleting, m.completion.Reason,
+			"The report ended, but its Job may have another pod; that is deleted before the report finishes.")
+	}
 	d.do(deleteJobs(m.Strays)...)
 	if job != nil {
 		d.do(DeleteJob{Name: job.Name, UID: job.UID})
@@ -47,35 +51,45 @@ func removeLateJob(m *matter) *draft {
 	return d.do(deletePods(m, pods)...)
 }
 
-// lateJob is a Job of ours that may still start pods although the ReportJob is finished.
+// lateJob is a Job of ours that may still start pods although the end of the report is recorded.
 func (m *matter) lateJob() *Job {
 	job := m.ownJob()
 	if job == nil || job.Deleting || job.Ended != nil {
 		return nil
 	}
-	if m.stop != nil || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
+	refused := m.completion != nil && m.completion.Reason == v1alpha1.ReasonJobRefused
+	if m.stop != nil || refused || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
 		return job
 	}
 	return nil
 }
 
-// latePods are living pods of a finished ReportJob other than the one whose end was recorded.
+// latePods are living pods other than the one whose end is recorded.
 func (m *matter) latePods() []Pod {
 	var late []Pod
 	for _, pod := range m.podsAlive() {
-		if !pod.Terminal() && !pod.Deleting && pod.UID != m.execution.PodUID {
+		if !pod.Terminal() && pod.UID != m.execution.PodUID {
 			late = append(late, pod)
 		}
 	}
 	return late
 }
 
-// stayFinished keeps a finished ReportJob as it is, to the last field.
+// stayFinished keeps a finished ReportJob as it is, to the last field. An engine that still renews its lease, because another
+// operator finished it, is told to forget it; otherwise the lease would never run out.
 func stayFinished(m *matter) *draft {
 	if !m.finished {
 		return nil
 	}
-	return m.draft()
+	return m.draft().do(m.forget()...)
+}
+
+// forget is what an engine that tracks the lease of a finished execution is told.
+func (m *matter) forget() []Action {
+	if m.execution == nil || m.Lease.phase() == LeaseUntracked {
+		return nil
+	}
+	return []Action{ForgetLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey}}
 }
 
 // confirmStop records that no pod of the token lives. A Job that could still start one is waited for.
@@ -184,14 +198,24 @@ func finishReport(m *matter) *draft {
 	if m.completion.Reason == v1alpha1.ReasonLeaseLost {
 		return d.finish()
 	}
-	if !m.completion.ProcessEnded {
+	if !m.mayRelease() {
 		d.lapse("The end of the report's processes is not proven, so the lease is not given back and runs out by itself.")
 		return d.finish()
 	}
 	d.phase(v1alpha1.PhaseCompleting, m.completion.Reason, m.completion.Message)
+	if !m.Live {
+		return m.live()
+	}
 	// A stop and a deletion must come to an end without Redis.
 	once := m.deleted || m.completion.Outcome == v1alpha1.OutcomeStopped
 	return d.do(ReleaseLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey, once}).after(storeRetry)
+}
+
+// mayRelease says that every process of the execution is proven gone. A Job that was refused to one operator and made by
+// another one had a pod whose end was not recorded.
+func (m *matter) mayRelease() bool {
+	refused := m.completion.Reason == v1alpha1.ReasonJobRefused
+	return m.completion.ProcessEnded && (!refused || m.execution.JobUID == "")
 }
 
 func deleteJobs(jobs []Job) []Action {

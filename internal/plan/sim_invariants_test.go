@@ -1,0 +1,182 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/plan"
+)
+
+func finished(status *v1alpha1.ReportJobStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished)
+}
+
+// checkDecision: a live observation leads to a decision, and to read live means to do nothing else.
+func (w *world) checkDecision(obs plan.Observation, decision plan.Decision) {
+	if !decision.ReadLive {
+		return
+	}
+	if obs.Live || len(decision.Actions)+len(decision.Transitions) > 0 {
+		w.fail("%s wants to read live: live %v, actions %v", decision.Rule, obs.Live, decision.Actions)
+	}
+}
+
+// checkSettled: an order to stop and a new execution come without effects in the cluster; who waits or refuses says why; an
+// unfinished ReportJob is looked at again.
+func (w *world) checkSettled(r *reconcile, settled plan.Settled) {
+	before, after := &r.obs.ReportJob.Status, &settled.Status
+	newStop := before.Stop == nil && after.Stop != nil
+	newExecution := before.Execution == nil && after.Execution != nil
+	for _, action := range r.decision.Actions {
+		switch action.(type) {
+		case plan.CreateJob, plan.DeleteJob, plan.DeletePods, plan.ReleaseLease:
+			if newStop || newExecution {
+				w.fail("%s does %T before its reason is written", r.decision.Rule, action)
+			}
+		}
+	}
+	if after.Phase != "" && (after.Reason == "" || after.Message == "") {
+		w.fail("%s: phase %s without reason or message", r.decision.Rule, after.Phase)
+	}
+	if !finished(after) && r.decision.Rule != "LetGo" && settled.RequeueAfter <= 0 {
+		w.fail("%s leaves an unfinished ReportJob alone", r.decision.Rule)
+	}
+}
+
+// checkUpdate: what is recorded stays recorded.
+func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
+	old, next := &before.Status, &after.Status
+	if next.Execution != nil && old.Execution == nil {
+		w.written[after.Name] = append(w.written[after.Name], next.Execution.Owner)
+	}
+	if finished(old) {
+		if diff := cmp.Diff(old, next); diff != "" {
+			w.fail("a finished ReportJob changed:\n%s", diff)
+		}
+	}
+	if old.Execution != nil && (next.Execution == nil || old.Execution.Owner != next.Execution.Owner ||
+		old.Execution.Token != next.Execution.Token || old.Execution.Job != next.Execution.Job) {
+		w.fail("execution %+v became %+v", old.Execution, next.Execution)
+	}
+	if old.Stop != nil && (next.Stop == nil || old.Stop.Reason != next.Stop.Reason) {
+		w.fail("stop %+v became %+v", old.Stop, next.Stop)
+	}
+	if old.Completion != nil && cmp.Diff(old.Completion, next.Completion) != "" {
+		w.fail("completion %+v became %+v", old.Completion, next.Completion)
+	}
+	uncertain := v1alpha1.ConditionOwnershipUncertain
+	if meta.IsStatusConditionTrue(old.Conditions, uncertain) && !meta.IsStatusConditionTrue(next.Conditions, uncertain) {
+		w.fail("a report that was uncertain is so no more")
+	}
+	if len(next.Transitions) > 20 {
+		w.fail("%d transitions", len(next.Transitions))
+	}
+	w.checkVerdict(old, next)
+}
+
+// checkVerdict: nothing is confirmed or called a success but what is so.
+func (w *world) checkVerdict(old, next *v1alpha1.ReportJobStatus) {
+	if next.Execution == nil || old.Completion != nil || next.Completion == nil {
+		return
+	}
+	token, jobID := next.Execution.Token, next.JobID
+	if next.Stop != nil && next.Stop.ConfirmedAt != nil && w.alive(token, jobID) && !w.tainted[jobID] {
+		w.fail("stop confirmed while a process with token %s lives", token)
+	}
+	if ended := w.processes[next.Execution.PodUID]; next.Completion.ProcessEnded && ended != nil && ended.alive {
+		w.fail("processEnded recorded while the process with token %s lives", token)
+	}
+	if next.Completion.Outcome != v1alpha1.OutcomeSucceeded {
+		return
+	}
+	ended := w.processes[next.Execution.PodUID]
+	if ended == nil || ended.alive || ended.exit != 0 {
+		w.fail("a success was recorded for %+v", ended)
+	}
+}
+
+// checkRelease: a lease is given back only when its processes are gone.
+func (w *world) checkRelease(key leaseKey) {
+	if w.alive(key.token, key.lease) && !w.late[key.lease] {
+		w.fail("lease %s given back while a process with token %s lives", key.lease, key.token)
+	}
+}
+
+// checkCreate: a Job is created only for an execution that is written down, under a lease that was granted. A request that
+// takes effect after its lease ended is outside the promise, and told apart.
+func (w *world) checkCreate(r *reconcile) {
+	execution := r.decision.Status.Execution
+	if !w.redis.granted[execution.Owner+"|"+execution.Token] {
+		w.fail("Job of a lease that was never granted: %+v", execution)
+	}
+	if !slices.Contains(w.written[r.name], execution.Owner) {
+		w.fail("Job of an execution that was never written down: %+v", execution)
+	}
+	jobID := r.obs.ReportJob.JobID()
+	if held := w.redis.leases[jobID]; held.owner != execution.Owner {
+		w.late[jobID] = true
+		w.taint(jobID, "a Job was created after its lease had ended")
+	}
+}
+
+// checkDelete: nothing of an execution is deleted before the reason, or its end, is written down.
+func (w *world) checkDelete(r *reconcile, uid types.UID) {
+	stored := w.api.reportJobs[r.name]
+	if stored == nil || stored.Status.Stop != nil || stored.Status.Completion != nil || finished(&stored.Status) {
+		return
+	}
+	for i := range r.obs.Strays {
+		if r.obs.Strays[i].UID == uid {
+			return
+		}
+	}
+	w.fail("%s deletes %s without a recorded stop", r.decision.Rule, uid)
+}
+
+// checkOverlap: at most one process of a jobID lives, unless something outside the promise happened to it.
+func (w *world) checkOverlap() {
+	living := map[string]int{}
+	for _, process := range w.processes {
+		if process.alive {
+			living[process.jobID]++
+		}
+	}
+	for jobID, count := range living {
+		if count > 1 && !w.tainted[jobID] {
+			w.fail("%d processes of %s live at once", count, jobID)
+		}
+	}
+}
+
+func (w *world) alive(token, jobID string) bool {
+	for _, process := range w.processes {
+		if process.alive && process.token == token && process.jobID == jobID {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRun says that a report lives under the token, or could start.
+func (w *world) mayRun(token, jobID string) bool {
+	for _, job := range w.api.jobs {
+		if job.token == token && w.jobIDs[job.owner] == jobID && !job.Deleting && job.Ended == nil {
+			return true
+		}
+	}
+	return w.alive(token, jobID)
+}
+
+func (w *world) taint(jobID, why string) {
+	w.tainted[jobID] = true
+	w.log("outside the promise for %s: %s", jobID, why)
+}
+
+func (w *world) log(format string, args ...any) {
+	w.history = append(w.history, w.now.Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}

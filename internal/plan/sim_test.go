@@ -1,0 +1,285 @@
+package plan_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/plan"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "replay this one history of the simulator")
+	seedsFlag = flag.Uint64("seeds", 400, "how many histories the simulator plays")
+)
+
+// faults are the kinds of trouble of one history.
+type faults struct {
+	crashes, staleCaches, lostReplies, redisAway, thefts, deletions, jobsDisturbed, vanishes, secondPods, refusals bool
+}
+
+// world is one history: a cluster, a Redis, operators, and what must hold of them.
+type world struct {
+	t         *testing.T
+	seed      uint64
+	random    *rand.Rand
+	faults    faults
+	now       time.Time
+	names     int
+	patience  int
+	api       objects
+	processes map[types.UID]*process
+	redis     redis
+	operators []*operator
+	jobIDs    map[types.UID]string
+	// written are the owners of the executions ever stored, by ReportJob.
+	written map[string][]string
+	// tainted are the jobIDs to which something outside the promise happened, late those of a late Job.
+	tainted, late map[string]bool
+	rules         map[string]int
+	history       []string
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{
+		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0).UTC(), api: newObjects(),
+		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
+		tainted: map[string]bool{}, late: map[string]bool{}, rules: map[string]int{},
+		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{}},
+	}
+	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
+		&w.faults.thefts, &w.faults.deletions, &w.faults.jobsDisturbed, &w.faults.vanishes, &w.faults.secondPods,
+		&w.faults.refusals} {
+		*fault = w.oneIn(4)
+	}
+	w.patience = []int{3, 20, 200}[w.random.IntN(3)]
+	for _, name := range []string{"one", "two", "three"}[:1+w.random.IntN(3)] {
+		jobID := []string{"a", "a", "b"}[w.random.IntN(3)]
+		w.apply(name, jobID, []string{"30s", "10m"}[w.random.IntN(2)], []string{"25s", "1h"}[w.random.IntN(2)])
+		w.jobIDs[w.api.reportJobs[name].UID] = jobID
+	}
+	for range 1 + w.random.IntN(2) {
+		w.operators = append(w.operators, newOperator(w))
+	}
+	return w
+}
+
+func (w *world) oneIn(n int) bool { return w.random.IntN(n) == 0 }
+
+// chance is one in n if the kind of trouble is on.
+func (w *world) chance(on bool, n int) bool { return on && w.oneIn(n) }
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	w.log(format, args...)
+	w.t.Fatalf("seed %d: after\n%s\n(replay: go test ./internal/plan -run Simulat -seed %d)", w.seed,
+		strings.Join(w.history[max(0, len(w.history)-60):], "\n"), w.seed)
+}
+
+// pick returns one key of a map, or "" if it is empty.
+func pick[K ~string, V any](w *world, m map[K]V) K {
+	if len(m) == 0 {
+		return ""
+	}
+	keys := sorted(m)
+	return keys[w.random.IntN(len(keys))]
+}
+
+// happen lets one thing happen: mostly what moves the reports on, sometimes trouble.
+func (w *world) happen() {
+	o := w.operators[w.random.IntN(len(w.operators))]
+	switch w.random.IntN(8) {
+	case 0:
+		w.pass(time.Duration(w.random.IntN(1500)) * time.Millisecond)
+	case 1:
+		w.control()
+	case 2:
+		if uid := pick(w, w.api.pods); uid != "" {
+			w.node(uid)
+		}
+	case 3:
+		w.refresh(o)
+	case 4:
+		if name := pick(w, o.cache.reportJobs); name != "" {
+			o.start(name)
+		}
+	case 5, 6:
+		o.step()
+	case 7:
+		w.trouble(o)
+	}
+	w.orphaned()
+	w.checkOverlap()
+}
+
+func (w *world) refresh(o *operator) {
+	for kind := range 3 {
+		if !w.faults.staleCaches || w.oneIn(6) {
+			o.sync(kind)
+		}
+	}
+}
+
+// pass lets time pass; engines renew meanwhile.
+func (w *world) pass(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.expire()
+	for _, o := range w.operators {
+		o.tick()
+	}
+}
+
+func (w *world) trouble(o *operator) {
+	job, pod := pick(w, w.api.jobs), pick(w, w.api.pods)
+	switch kind := w.random.IntN(40); {
+	case kind < 3 && w.faults.crashes:
+		o.crash()
+	case kind < 6 && w.faults.redisAway:
+		w.redis.up = !w.redis.up
+	case kind == 6 && w.faults.thefts:
+		w.steal(w.jobIDs[w.api.reportJobsOwner(w)], w.oneIn(2))
+	case kind == 7 && w.faults.deletions:
+		w.remove(pick(w, w.api.reportJobs))
+	case kind == 8 && w.faults.jobsDisturbed && job != "":
+		w.disturbJob(job, w.oneIn(2))
+	case kind == 9 && w.faults.vanishes && pod != "":
+		w.vanish(pod)
+	case kind == 10 && w.faults.secondPods && job != "":
+		w.secondPod(job)
+	case kind == 12 && w.faults.secondPods && job != "":
+		w.copyJob(job)
+	case kind == 11 && w.faults.deletions && pod != "":
+		w.deletePod(pod)
+	}
+}
+
+// reportJobsOwner is the UID of one of the ReportJobs.
+func (o *objects) reportJobsOwner(w *world) types.UID {
+	if name := pick(w, o.reportJobs); name != "" {
+		return o.reportJobs[name].UID
+	}
+	return ""
+}
+
+func (w *world) reportJobOf(uid types.UID) *v1alpha1.ReportJob {
+	for _, reportJob := range w.api.reportJobs {
+		if reportJob.UID == uid {
+			return reportJob
+		}
+	}
+	return nil
+}
+
+// settle ends all trouble and lets everybody do their work until every ReportJob is over. Operators look only when they are
+// called, so that a wake-up that is missing shows.
+func (w *world) settle() {
+	w.faults, w.redis.up = faults{}, true
+	for range 4000 {
+		if w.over() {
+			return
+		}
+		for _, o := range w.operators {
+			w.refresh(o)
+			for o.work != nil || o.wake() {
+				o.step()
+			}
+		}
+		w.control()
+		for _, uid := range sorted(w.api.pods) {
+			w.node(uid)
+		}
+		w.orphaned()
+		w.checkOverlap()
+		w.pass(500 * time.Millisecond)
+	}
+	w.fail("not over: %+v", w.api.reportJobs)
+}
+
+// over says that every ReportJob is finished and that nothing of it lives.
+func (w *world) over() bool {
+	for _, reportJob := range w.api.reportJobs {
+		if !finished(&reportJob.Status) || reportJob.DeletionTimestamp != nil {
+			return false
+		}
+	}
+	for _, process := range w.processes {
+		if process.alive {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) play() {
+	for range 500 {
+		w.happen()
+	}
+	w.settle()
+}
+
+// tally is what the histories came by.
+type tally struct {
+	sync.Mutex
+	rules map[string]int
+	clean int
+}
+
+func TestSimulatedHistoriesKeepThePromise(t *testing.T) {
+	t.Parallel()
+	if *seedFlag != 0 {
+		newWorld(t, *seedFlag).play()
+		return
+	}
+	seen := &tally{rules: map[string]int{}}
+	workers := min(4, runtime.GOMAXPROCS(0))
+	t.Run("histories", func(t *testing.T) {
+		for worker := range workers {
+			t.Run(string(rune('a'+worker)), func(t *testing.T) {
+				t.Parallel()
+				for seed := uint64(worker) + 1; seed <= *seedsFlag; seed += uint64(workers) {
+					seen.add(newWorld(t, seed))
+				}
+			})
+		}
+	})
+	for _, rule := range plan.RuleNames() {
+		if seen.rules[rule] == 0 {
+			t.Errorf("no history came to rule %s", rule)
+		}
+	}
+	if seen.clean*4 < int(*seedsFlag) {
+		t.Errorf("only %d of %d histories stayed within the promise", seen.clean, *seedsFlag)
+	}
+	t.Logf("%d of %d histories within the promise; rules: %v", seen.clean, *seedsFlag, seen.rules)
+}
+
+func (s *tally) add(w *world) {
+	w.play()
+	s.Lock()
+	defer s.Unlock()
+	for rule, count := range w.rules {
+		s.rules[rule] += count
+	}
+	if len(w.tainted) == 0 {
+		s.clean++
+	}
+}
+
+func TestASeedMeansOneHistory(t *testing.T) {
+	t.Parallel()
+	first, second := newWorld(t, 7), newWorld(t, 7)
+	first.play()
+	second.play()
+	if !slices.Equal(first.history, second.history) {
+		t.Error("two runs of one seed differ")
+	}
+}
