@@ -57,15 +57,13 @@ func (f *fixture) kubeletSays(pod *corev1.Pod, phase corev1.PodPhase, container 
 	}
 }
 
-// killPod does what a kubelet does with a pod that is being deleted: it reports the end and removes the object. The watch of
-// the operator sees both.
+// killPod does what a kubelet does with a pod that is being deleted: it reports the end and removes the object.
 func (f *fixture) killPod(pod *corev1.Pod) {
 	f.t.Helper()
 	if err := f.api.Get(f.t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		f.t.Fatal(err)
 	}
 	f.kubeletSays(pod, corev1.PodFailed, ended("report", 143, "Error"))
-	f.lastWords.sawPod(f.t.Context(), pod)
 	if err := f.api.Delete(f.t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		f.t.Fatal(err)
 	}

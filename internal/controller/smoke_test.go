@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
+)
+
+// runManager runs the fixture's operator as a manager does: with a cache, a queue, watches and signals. The fixture's
+// Reconcile must not be called by hand beside it.
+func (f *fixture) runManager() {
+	f.t.Helper()
+	options, err := CacheOptions()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	options.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
+	mgr, err := ctrl.NewManager(restConfig(f.t), ctrl.Options{
+		Scheme: testScheme(f.t), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	signals := &Signals{}
+	f.engine = renewal.New(renewal.Options{Store: f.store, Notify: signals.Changed})
+	f.Client, f.Live, f.Leases = mgr.GetClient(), mgr.GetAPIReader(), f.engine
+	f.Recorder, f.Clock = mgr.GetEventRecorder("leasehold"), clock.RealClock{}
+	ctx, cancel := context.WithCancel(f.t.Context())
+	if err := f.SetupWithManager(ctx, mgr, signals); err != nil {
+		f.t.Fatal(err)
+	}
+	f.runEngine()
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			f.t.Errorf("the manager: %v", err)
+		}
+	})
+	f.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// await watches a ReportJob until it has the phase.
+func (f *fixture) await(name string, phase v1alpha1.Phase) *v1alpha1.ReportJob {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	watch, err := f.api.Watch(ctx, &v1alpha1.ReportJobList{}, client.InNamespace(f.namespace),
+		client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if reportJob, ok := event.Object.(*v1alpha1.ReportJob); ok && reportJob.Status.Phase == phase {
+			return reportJob
+		}
+	}
+	f.t.Fatalf("%s did not become %s: %+v", name, phase, f.get(name).Status)
+	return nil
+}
+
+// awaitJob watches a ReportJob until its Job exists.
+func (f *fixture) awaitJob(name string) *v1alpha1.ReportJob {
+	f.t.Helper()
+	for {
+		reportJob := f.await(name, v1alpha1.PhaseStarting)
+		if f.job(reportJob) != nil {
+			return reportJob
+		}
+	}
+}
+
+func TestRunningManagerTakesTwoReportsThroughOneLease(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.runManager()
+	f.create("first", nil)
+	pod := f.startPod(f.awaitJob("first"))
+	f.await("first", v1alpha1.PhaseRunning)
+	f.create("second", nil)
+	f.await("second", v1alpha1.PhaseWaiting)
+	f.kubeletSays(pod, corev1.PodSucceeded, ended("report", 0, "Completed"))
+	first := f.await("first", v1alpha1.PhaseSucceeded)
+	second := f.awaitJob("second")
+	if handover := second.Status.Execution.AcquiredAt.Sub(first.Status.Completion.At.Time); handover > 2*time.Second {
+		t.Errorf("the second report got the lease %v after the first ended", handover)
+	}
+}
+
+func TestRunningManagerStopsAReportWhoseLeaseIsTaken(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.runManager()
+	f.create("report", fast)
+	pod := f.startPod(f.awaitJob("report"))
+	running := f.await("report", v1alpha1.PhaseRunning)
+	if err := f.store.Release(t.Context(), termIn(t, running)); err != nil {
+		t.Fatal(err)
+	}
+	stopping := f.await("report", v1alpha1.PhaseStopping)
+	if stopping.Status.Stop.Reason != v1alpha1.ReasonLeaseLost {
+		t.Errorf("stop: %+v", stopping.Status.Stop)
+	}
+	f.awaitDeletion(pod)
+	f.killPod(pod)
+	failed := f.await("report", v1alpha1.PhaseFailed)
+	if failed.Status.Stop.ConfirmedAt == nil || !failed.Status.Completion.ProcessEnded {
+		t.Errorf("the stop is not confirmed or not proven: %+v, %+v", failed.Status.Stop, failed.Status.Completion)
+	}
+}
+
+// awaitDeletion watches a pod until somebody wants it deleted.
+func (f *fixture) awaitDeletion(pod *corev1.Pod) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	watch, err := f.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(f.namespace),
+		client.MatchingFields{"metadata.name": pod.Name})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if seen, ok := event.Object.(*corev1.Pod); ok && seen.DeletionTimestamp != nil {
+			return
+		}
+	}
+	f.t.Fatalf("pod %s is not being deleted", pod.Name)
+}
