@@ -3,7 +3,7 @@
 //
 // # One reconcile
 //
-//	observe ──► Decide ──► ReadLive? ──yes──► observe live, Remember, Decide again
+//	observe ──► Decide ──► ReadLive? ──yes──► observe live, Decide again
 //	                          │no
 //	                          ▼
 //	            act in order, stop at the first Failed ──► Settle ──► write the status once ──► announce the transitions

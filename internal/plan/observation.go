@@ -18,7 +18,8 @@ type Observation struct {
 	// Strays are the Jobs whose controller is this ReportJob (by UID) and which carry another fencing token than
 	// status.execution, or any while there is no execution.
 	Strays []Job
-	// Pods are the pods that carry this ReportJob's UID and the fencing token of status.execution, in any order.
+	// Pods are the pods that carry this ReportJob's UID and the fencing token of status.execution, in any order. A pod that was
+	// ProvenDead when the controller last saw it stays among them after it is gone, as it was seen: its end stays proven.
 	Pods []Pod
 	// Lease is what the renewal engine of this process knows about the lease of status.execution.
 	Lease LeaseView
@@ -136,19 +137,6 @@ func (l LeaseView) phase() LeasePhase {
 		return LeaseUntracked
 	}
 	return l.Phase
-}
-
-// Remember returns the live observation, completed by what the cached one of the same reconcile proved: a pod that the kubelet
-// reported as ended may be deleted between the two reads, and its end stays proven.
-func Remember(live, cached Observation) Observation {
-	pods := append([]Pod(nil), live.Pods...)
-	for i := range cached.Pods {
-		if cached.Pods[i].ProvenDead() && findPod(live.Pods, cached.Pods[i].UID) == nil {
-			pods = append(pods, cached.Pods[i])
-		}
-	}
-	live.Pods = pods
-	return live
 }
 
 func findPod(pods []Pod, uid types.UID) *Pod {

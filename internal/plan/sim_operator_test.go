@@ -135,13 +135,24 @@ func (o *operator) step() {
 	case stageReadPods:
 		o.w.api.observePods(&r.obs)
 		r.obs.Live = true
-		o.decide(r, plan.Remember(r.obs, r.cached))
+		o.decide(r, remember(r.obs, r.cached))
 	case stageAct:
 		o.act(r)
 	case stageWrite:
 		o.write(r)
 		o.work = nil
 	}
+}
+
+// remember keeps a pod that was seen dead by the kubelet's word and is gone by the time of the live read.
+func remember(live, cached plan.Observation) plan.Observation {
+	for _, pod := range cached.Pods {
+		same := func(p plan.Pod) bool { return p.UID == pod.UID }
+		if pod.ProvenDead() && !slices.ContainsFunc(live.Pods, same) {
+			live.Pods = append(live.Pods, pod)
+		}
+	}
+	return live
 }
 
 func (o *operator) observe(r *reconcile) {
