@@ -97,7 +97,7 @@ build_missing() (
 
 build_one() {
 	local name=$1 place=$2 at=$SECONDS pid next=15
-	(cd "$here/components" && CGO_ENABLED=0 GOWORK=off exec go build -trimpath -ldflags "$(component_ldflags)" \
+	(cd "$here/components" && CGO_ENABLED=0 GOWORK=off exec go build -buildvcs=false -trimpath -ldflags "$(component_ldflags)" \
 		-o "$temp/$name" "$(component_package "$name")") >"$temp/log" 2>&1 8>&- &
 	pid=$!
 	# An interrupted script must not leave the compiler running.

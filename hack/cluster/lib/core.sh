@@ -28,7 +28,7 @@ scheduler_port=20259
 proxy_health_port=20256
 proxy_metrics_port=20249
 
-cache="${LEASEHOLD_CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/leasehold}"
+cache="${LEASEHOLD_CLUSTER_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/leasehold}"
 
 # A socket's path holds 107 bytes, and the longest below the state folder takes 36 of them.
 state="${LEASEHOLD_CLUSTER_DIR:-$repo/.cluster}"
