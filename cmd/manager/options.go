@@ -8,13 +8,13 @@ import (
 	"net"
 
 	"go.uber.org/zap/zapcore"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // options are the flags, read and checked.
 type options struct {
 	redis          redisOptions
+	kubeconfig     string
 	leaderElect    bool
 	leaderElectNS  string
 	metricsAddress string
@@ -37,7 +37,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	opts := options{log: zap.Options{TimeEncoder: zapcore.RFC3339NanoTimeEncoder}}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	config.RegisterFlags(flags)
 	opts.register(flags)
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -57,6 +56,8 @@ func (o *options) register(flags *flag.FlagSet) {
 		"file with the password for Redis; a missing or empty file means none")
 	flags.BoolVar(&o.redis.tls, "redis-tls", false, "speak TLS with Redis and check its certificate against the system's roots")
 	flags.IntVar(&o.redis.db, "redis-db", 0, "number of the database in Redis; every program that shares the leases uses the same")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"kubeconfig file; empty for $KUBECONFIG, the service account of the pod, or ~/.kube/config, in this order")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "run only as the leader among the replicas")
 	flags.StringVar(&o.leaderElectNS, "leader-election-namespace", "",
 		"namespace of the Lease by which the leader is elected; empty for the one the manager runs in")

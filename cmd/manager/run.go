@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -64,7 +66,7 @@ func (o redisOptions) store() redis.Options {
 }
 
 func newManager(opts options) (manager.Manager, error) {
-	config, err := ctrl.GetConfig()
+	config, err := restConfig(opts.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("no way to the API server (in a pod there is one; elsewhere give --kubeconfig): %w", err)
 	}
@@ -89,6 +91,13 @@ func newManager(opts options) (manager.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 	})
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return ctrl.GetConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
 // assemble puts the operator's parts into the manager. None of them needs Redis to be there.

@@ -88,3 +88,11 @@ func (f *fixture) toRunning(name string) (*v1alpha1.ReportJob, *corev1.Pod) {
 	pod := f.startPod(starting)
 	return f.expect(name, v1alpha1.PhaseRunning, v1alpha1.ReasonPodRunning), pod
 }
+
+// sawPod is the operator's watch.
+func (f *fixture) sawPod(pod *corev1.Pod) {
+	f.t.Helper()
+	if requests := f.lastWords.sawPod(f.t.Context(), pod); len(requests) != 1 {
+		f.t.Fatalf("pod %s wakes %v", pod.Name, requests)
+	}
+}

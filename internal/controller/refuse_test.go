@@ -1,0 +1,237 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
+	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
+)
+
+func TestReportWaitsWhileRedisIsAwayAndProceedsByItself(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.store.setAway(true)
+	f.create("report", nil)
+	waiting := f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonUnreachable)
+	reachable := meta.FindStatusCondition(waiting.Status.Conditions, v1alpha1.ConditionStoreReachable)
+	if reachable == nil || reachable.Status != metav1.ConditionFalse || !strings.Contains(reachable.Message, f.store.Address()) {
+		t.Errorf("StoreReachable: %+v", reachable)
+	}
+	if waiting.Status.Execution != nil {
+		t.Errorf("an execution without a lease: %+v", waiting.Status.Execution)
+	}
+	result := f.reconcile("report")
+	if result.RequeueAfter <= 0 {
+		t.Error("nothing makes the operator look again")
+	}
+	f.store.setAway(false)
+	f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
+}
+
+func TestStatusNamesTheAddressOfRedisAndNeverThePassword(t *testing.T) {
+	t.Parallel()
+	const secret = "correct-horse-battery"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t)
+	for name, address := range map[string]string{
+		"nobody listens":            "127.0.0.1:1",
+		"a Redis with no such user": f.store.Address(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := redis.New(redis.Options{Address: address, Username: "nobody", PasswordFile: file})
+			defer func() { _ = store.Close() }()
+			f.Store = store
+			report := strings.ReplaceAll(strings.ToLower(name), " ", "-")
+			f.create(report, nil)
+			waiting := f.expect(report, v1alpha1.PhaseWaiting, v1alpha1.ReasonUnreachable)
+			if !strings.Contains(waiting.Status.Message, address) {
+				t.Errorf("the message does not name %s: %s", address, waiting.Status.Message)
+			}
+			for _, event := range f.told.events {
+				if strings.Contains(event+waiting.Status.Message, secret) {
+					t.Errorf("the password is out: %s; %s", event, waiting.Status.Message)
+				}
+			}
+		})
+	}
+}
+
+// intercepted lets the operator, and not the test, go through an interceptor.
+func (f *fixture) intercepted(funcs interceptor.Funcs) {
+	f.Client = interceptor.NewClient(f.api, funcs)
+}
+
+// statusPatch intercepts the writes of the status.
+func statusPatch(do func(write func() error, object client.Object) error) interceptor.Funcs {
+	return interceptor.Funcs{SubResourcePatch: func(ctx context.Context, api client.Client, sub string, object client.Object,
+		patch client.Patch, options ...client.SubResourcePatchOption,
+	) error {
+		return do(func() error { return api.SubResource(sub).Patch(ctx, object, patch, options...) }, object)
+	}}
+}
+
+func TestGrantThatCannotBeWrittenDownIsGivenBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", nil)
+	var granted renewal.State
+	f.intercepted(statusPatch(func(write func() error, object client.Object) error {
+		granted = f.engine.State(subjectOf(f.key("report")))
+		other := f.get("report")
+		other.Annotations = map[string]string{"somebody": "was faster"}
+		if err := f.api.Update(t.Context(), other); err != nil {
+			t.Error(err)
+		}
+		return write()
+	}))
+	result := f.reconcile("report")
+	if granted.Phase != renewal.Held || result.RequeueAfter != soon {
+		t.Fatalf("the engine said %s before the write; the result is %+v", granted.Phase, result)
+	}
+	if !f.isFree(granted.Term) || f.engine.State(subjectOf(f.key("report"))).Phase != renewal.Untracked {
+		t.Error("a grant that nobody knows of is still held or renewed")
+	}
+	if status := f.get("report").Status; status.Execution != nil || len(f.told.events)+len(f.told.lines) != 0 {
+		t.Errorf("announced what was not written: %v, %v; status %+v", f.told.events, f.told.lines, status)
+	}
+	f.Client = f.api
+	f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
+}
+
+func TestGrantOfWhichNobodyKnowsWhetherItIsWrittenIsAdoptedOrLapses(t *testing.T) {
+	t.Parallel()
+	for name, isWritten := range map[string]bool{"it was written": true, "it was not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			var granted renewal.State
+			f.intercepted(statusPatch(func(write func() error, _ client.Object) error {
+				granted = f.engine.State(subjectOf(f.key("report")))
+				if isWritten {
+					if err := write(); err != nil {
+						t.Error(err)
+					}
+				}
+				return errors.New("connection reset by peer")
+			}))
+			_, err := f.Reconcile(t.Context(), ctrl.Request{NamespacedName: f.key("report")})
+			if err == nil || f.isFree(granted.Term) {
+				t.Fatalf("error %v; the lease was given back although a Job may start under it", err)
+			}
+			f.Client = f.api
+			f.reconcile("report")
+			if !isWritten {
+				f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonLeaseHeldByOther)
+				return
+			}
+			state := f.engine.State(subjectOf(f.key("report")))
+			if state.Phase != renewal.Adopting || state.Term != granted.Term {
+				t.Errorf("the engine has %+v, want %+v to be adopted", state, granted.Term)
+			}
+		})
+	}
+}
+
+// jobCreate intercepts the creation of Jobs.
+func jobCreate(do func(write func() error, job *batchv1.Job) error) interceptor.Funcs {
+	return interceptor.Funcs{Create: func(ctx context.Context, api client.WithWatch, object client.Object,
+		options ...client.CreateOption,
+	) error {
+		return do(func() error { return api.Create(ctx, object, options...) }, object.(*batchv1.Job))
+	}}
+}
+
+func TestJobThatExistsAlreadyIsAdoptedIfItIsOurs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", nil)
+	var uid string
+	f.intercepted(jobCreate(func(write func() error, job *batchv1.Job) error {
+		if err := f.api.Create(t.Context(), job.DeepCopy()); err != nil {
+			t.Error(err)
+		}
+		err := write()
+		if !apierrors.IsAlreadyExists(err) {
+			t.Errorf("the second creation: %v", err)
+		}
+		return err
+	}))
+	starting := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
+	uid = string(f.job(starting).UID)
+	if string(starting.Status.Execution.JobUID) != uid {
+		t.Errorf("jobUID %s, want %s", starting.Status.Execution.JobUID, uid)
+	}
+}
+
+func TestJobOfAnotherUnderOurNameIsNeverTakenForOurs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		takeIt func(*batchv1.Job)
+		// stays says that the Job is none of our business; one that we own and that has another token is removed.
+		stays bool
+	}{
+		"it has no owner":              {func(job *batchv1.Job) { job.OwnerReferences = nil }, true},
+		"its owner has another UID":    {func(job *batchv1.Job) { job.OwnerReferences[0].UID = "another" }, true},
+		"its fencing token is another": {func(job *batchv1.Job) { job.Labels[v1alpha1.LabelFencingToken] = "1" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			f.intercepted(jobCreate(func(write func() error, job *batchv1.Job) error {
+				foreign := job.DeepCopy()
+				tc.takeIt(foreign)
+				if err := f.api.Create(t.Context(), foreign); err != nil {
+					t.Error(err)
+				}
+				return write()
+			}))
+			failed := f.expect("report", v1alpha1.PhaseFailed, v1alpha1.ReasonJobRefused)
+			if !f.isFree(termIn(t, failed)) {
+				t.Error("nothing ran, and the lease is not given back")
+			}
+			if job := f.job(failed); job == nil || (job.DeletionTimestamp == nil) != tc.stays {
+				t.Errorf("the Job under our name: %+v", job)
+			}
+		})
+	}
+}
+
+func TestJobThatTheAPIServerRefusesEndsTheReport(t *testing.T) {
+	t.Parallel()
+	jobs := batchv1.Resource("jobs")
+	for name, refusal := range map[string]error{
+		"a quota":   apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs")),
+		"a policy":  apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "exceeded quota: jobs", nil),
+		"a webhook": apierrors.NewBadRequest("exceeded quota: jobs"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			f.intercepted(jobCreate(func(func() error, *batchv1.Job) error { return refusal }))
+			failed := f.expect("report", v1alpha1.PhaseFailed, v1alpha1.ReasonJobRefused)
+			if !strings.Contains(failed.Status.Message, "exceeded quota: jobs") || !f.isFree(termIn(t, failed)) {
+				t.Errorf("message %q, lease free: %v", failed.Status.Message, f.isFree(termIn(t, failed)))
+			}
+		})
+	}
+}
