@@ -92,7 +92,8 @@
 //   - no lease is taken or removed in Redis by someone else and none runs out under a living report. With guard Off either is
 //     an overlap of at most the time the stop takes;
 //   - no pod vanishes from the API while its process lives on (forced deletion, a Node object removed too early);
-//   - no request to create a Job takes effect after the lease under which it was sent has ended.
+//   - no request to create a Job takes effect after the lease under which it was sent has ended, or after the end of its
+//     execution was recorded. Only a second operator that was held up between its live read and its request can do that.
 //
 // In these three cases the older report is found and stopped; its writes are for the destination to refuse, by the token.
 package plan

@@ -108,7 +108,7 @@ func (w *world) checkRelease(key leaseKey) {
 }
 
 // checkCreate: a Job is created only for an execution that is written down, under a lease that was granted. A request that
-// takes effect after its lease ended is outside the promise, and told apart.
+// takes effect after its lease ended, or after the end of its execution was recorded, is outside the promise, and told apart.
 func (w *world) checkCreate(r *reconcile) {
 	execution := r.decision.Status.Execution
 	if !w.redis.granted[execution.Owner+"|"+execution.Token] {
@@ -118,9 +118,11 @@ func (w *world) checkCreate(r *reconcile) {
 		w.fail("Job of an execution that was never written down: %+v", execution)
 	}
 	jobID := r.obs.ReportJob.JobID()
-	if held := w.redis.leases[jobID]; held.owner != execution.Owner {
+	stored := w.api.reportJobs[r.name]
+	recorded := stored != nil && stored.Status.Completion != nil
+	if held := w.redis.leases[jobID]; held.owner != execution.Owner || recorded {
 		w.late[jobID] = true
-		w.taint(jobID, "a Job was created after its lease had ended")
+		w.taint(jobID, "a Job was created after its lease or its execution had ended")
 	}
 }
 
