@@ -18,7 +18,8 @@ build_images() {
 }
 
 build_pause() {
-	(cd "$here/../image" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$images_dir/.pause" ./pause)
+	(cd "$here/../image" &&
+		CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$images_dir/.pause" ./pause)
 	image_tool -name "$pause_image" -out "$images_dir/pause.tar" -user 65535:65535 -entrypoint /pause \
 		"$images_dir/.pause=/pause"
 }

@@ -17,7 +17,8 @@ kind_build() {
 	need_command go "install Go 1.26 from https://go.dev/dl"
 	say "compiling kind (about 10 s)"
 	mkdir -p "$dir"
-	(cd "$here/kind" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/.kind-$$" sigs.k8s.io/kind) >&2 ||
+	(cd "$here/kind" &&
+		CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/.kind-$$" sigs.k8s.io/kind) >&2 ||
 		fail "kind did not compile: see the lines above"
 	mv "$dir/.kind-$$" "$dir/kind"
 }
