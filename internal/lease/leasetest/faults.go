@@ -1,0 +1,112 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+)
+
+// Fault is how a request goes wrong.
+type Fault int
+
+// The faults of a request.
+const (
+	// None: it goes well.
+	None Fault = iota
+	// Refuse: the store does not run it and says so.
+	Refuse
+	// DropRequest: it never arrives, and the sender does not know.
+	DropRequest
+	// DropReply: it is executed, and the sender does not know.
+	DropReply
+	// Hang: it never arrives, and the sender waits until its context ends.
+	Hang
+)
+
+var errFault = errors.New("connection reset by the test")
+
+// Faults is a lease.Store that makes another one misbehave.
+type Faults struct {
+	lease.Store
+
+	mu sync.Mutex
+	// decide is asked for the fault of each renewal, release and acquisition.
+	decide func(lease.Scope) Fault
+}
+
+var _ lease.Store = (*Faults)(nil)
+
+// NewFaults wraps a store; it behaves until Inject.
+func NewFaults(store lease.Store) *Faults {
+	return &Faults{Store: store, decide: func(lease.Scope) Fault { return None }}
+}
+
+// Inject lets decide choose the fault of each request from now on.
+func (f *Faults) Inject(decide func(lease.Scope) Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.decide = decide
+}
+
+// All gives every request the same fault from now on.
+func (f *Faults) All(fault Fault) { f.Inject(func(lease.Scope) Fault { return fault }) }
+
+func (f *Faults) fault(scope lease.Scope) Fault {
+	f.mu.Lock()
+	decide := f.decide
+	f.mu.Unlock()
+	return decide(scope)
+}
+
+// Acquire is lease.Store's.
+func (f *Faults) Acquire(ctx context.Context, request lease.AcquireRequest) (lease.Grant, error) {
+	var grant lease.Grant
+	err := f.through(ctx, request.Scope, func() (err error) {
+		grant, err = f.Store.Acquire(ctx, request)
+		return err
+	})
+	if err != nil {
+		return lease.Grant{}, err
+	}
+	return grant, nil
+}
+
+// Renew is lease.Store's. A batch hangs as a whole if one of its renewals does.
+func (f *Faults) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+	errs := make([]error, len(renewals))
+	for i, r := range renewals {
+		errs[i] = f.through(ctx, r.Term.Scope, func() error { return f.Store.Renew(ctx, []lease.Renewal{r})[0] })
+	}
+	return errs
+}
+
+// Release is lease.Store's.
+func (f *Faults) Release(ctx context.Context, term lease.Term) error {
+	return f.through(ctx, term.Scope, func() error { return f.Store.Release(ctx, term) })
+}
+
+// ReleaseOwner is lease.Store's.
+func (f *Faults) ReleaseOwner(ctx context.Context, scope lease.Scope, owner lease.Owner) error {
+	return f.through(ctx, scope, func() error { return f.Store.ReleaseOwner(ctx, scope, owner) })
+}
+
+// through sends a request, or does with it what its fault says.
+func (f *Faults) through(ctx context.Context, scope lease.Scope, send func() error) error {
+	unknown := &lease.UnknownError{Address: f.Address(), Cause: errFault}
+	switch f.fault(scope) {
+	case Refuse:
+		return &lease.NotExecutedError{Address: f.Address(), Cause: errFault}
+	case DropRequest:
+		return unknown
+	case DropReply:
+		_ = send() // nobody hears of it
+		return unknown
+	case Hang:
+		<-ctx.Done()
+		return &lease.UnknownError{Address: f.Address(), Cause: ctx.Err()}
+	case None:
+	}
+	return send()
+}

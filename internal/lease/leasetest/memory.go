@@ -1,0 +1,119 @@
+package leasetest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+)
+
+// tokenEpoch is 2024-01-01T00:00:00Z: tokens count milliseconds from here.
+var tokenEpoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Memory is a lease.Store in memory that does what the scripts do. It lives by package time, so in a testing/synctest bubble
+// its leases expire by the bubble's clock.
+type Memory struct {
+	mu     sync.Mutex
+	leases map[string]record
+	fences map[string]lease.Token
+}
+
+type record struct {
+	value   string
+	expires time.Time
+}
+
+var _ lease.Store = (*Memory)(nil)
+
+// NewMemory makes an empty store.
+func NewMemory() *Memory {
+	return &Memory{leases: map[string]record{}, fences: map[string]lease.Token{}}
+}
+
+// Acquire is lease.Store's.
+func (m *Memory) Acquire(ctx context.Context, request lease.AcquireRequest) (lease.Grant, error) {
+	if err := m.refusal(ctx, request); err != nil {
+		return lease.Grant{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	key := request.Scope.LeaseKey()
+	current, held := m.live(key, now)
+	owner, token := lease.SplitValue(current.value)
+	switch {
+	case held && strings.HasPrefix(current.value, string(request.Owner)+"|"):
+	case held:
+		return lease.Grant{}, &lease.HeldError{Scope: request.Scope, Owner: owner, Token: token, ExpiresIn: current.expires.Sub(now)}
+	default:
+		token = max(m.fences[key]+1, request.Floor+1, lease.Token(max(0, now.Sub(tokenEpoch).Milliseconds())))
+		if token > lease.MaxToken {
+			return lease.Grant{}, &lease.NotExecutedError{Address: m.Address(), Cause: errOverflow}
+		}
+		m.fences[key] = token
+	}
+	term := lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}
+	m.leases[key] = record{term.Value(), now.Add(request.TTL)}
+	return lease.Grant{Term: term, At: now}, nil
+}
+
+// Renew is lease.Store's.
+func (m *Memory) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+	errs := make([]error, len(renewals))
+	for i, r := range renewals {
+		errs[i] = m.compare(ctx, r.Term.Scope, r.Term.Value(), func(key string) {
+			m.leases[key] = record{r.Term.Value(), time.Now().Add(r.TTL)}
+		})
+	}
+	return errs
+}
+
+// Release is lease.Store's.
+func (m *Memory) Release(ctx context.Context, term lease.Term) error {
+	return m.compare(ctx, term.Scope, term.Value(), func(key string) { delete(m.leases, key) })
+}
+
+// ReleaseOwner is lease.Store's.
+func (m *Memory) ReleaseOwner(ctx context.Context, scope lease.Scope, owner lease.Owner) error {
+	if err := unsent(ctx, m.Address()); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if current, held := m.live(scope.LeaseKey(), time.Now()); held && strings.HasPrefix(current.value, string(owner)+"|") {
+		delete(m.leases, scope.LeaseKey())
+	}
+	return nil
+}
+
+// Check is lease.Store's.
+func (m *Memory) Check(ctx context.Context) error { return unsent(ctx, m.Address()) }
+
+// Address is lease.Store's.
+func (m *Memory) Address() string { return "memory" }
+
+// compare runs an effect if the value still holds the lease.
+func (m *Memory) compare(ctx context.Context, scope lease.Scope, value string, effect func(key string)) error {
+	if err := unsent(ctx, m.Address()); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current, held := m.live(scope.LeaseKey(), time.Now())
+	if !held {
+		return &lease.LostError{Scope: scope}
+	}
+	if current.value != value {
+		owner, token := lease.SplitValue(current.value)
+		return &lease.LostError{Scope: scope, Owner: owner, Token: token}
+	}
+	effect(scope.LeaseKey())
+	return nil
+}
+
+func (m *Memory) live(key string, now time.Time) (record, bool) {
+	current, found := m.leases[key]
+	return current, found && now.Before(current.expires)
+}

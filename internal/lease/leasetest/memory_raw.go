@@ -1,0 +1,76 @@
+package leasetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+)
+
+var errOverflow = errors.New("no fencing token is left")
+
+// refusal checks what the real store checks before it sends anything.
+func (m *Memory) refusal(ctx context.Context, request lease.AcquireRequest) error {
+	err := errors.Join(request.Scope.Validate(), request.Owner.Validate())
+	if request.TTL < lease.MinLeaseDuration || request.TTL > lease.MaxLeaseDuration {
+		err = errors.Join(err, fmt.Errorf("a lease of %v was asked for", request.TTL))
+	}
+	if err != nil {
+		return &lease.NotExecutedError{Address: m.Address(), Cause: err}
+	}
+	return unsent(ctx, m.Address())
+}
+
+// unsent is the error of a request whose context ended before it was sent.
+func unsent(ctx context.Context, address string) error {
+	if err := ctx.Err(); err != nil {
+		return &lease.UnknownError{Address: address, Cause: err}
+	}
+	return nil
+}
+
+// Get is Raw's.
+func (m *Memory) Get(scope lease.Scope) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current, held := m.live(scope.LeaseKey(), time.Now())
+	if !held {
+		return ""
+	}
+	return current.value
+}
+
+// Set is Raw's.
+func (m *Memory) Set(scope lease.Scope, value string, ttl time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leases[scope.LeaseKey()] = record{value, time.Now().Add(ttl)}
+}
+
+// TTL is Raw's.
+func (m *Memory) TTL(scope lease.Scope) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current, held := m.live(scope.LeaseKey(), time.Now())
+	if !held {
+		return 0
+	}
+	return time.Until(current.expires)
+}
+
+// Remove is Raw's.
+func (m *Memory) Remove(scope lease.Scope) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leases, scope.LeaseKey())
+}
+
+// LoseEverything is Raw's.
+func (m *Memory) LoseEverything() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.leases)
+	clear(m.fences)
+}
