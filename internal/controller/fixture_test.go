@@ -24,6 +24,8 @@ import (
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
@@ -33,7 +35,7 @@ type fixture struct {
 	t         *testing.T
 	api       client.WithWatch
 	namespace string
-	store     *testStore
+	store     *leasetest.Faults
 	engine    *renewal.Engine
 	clock     *testclock.FakePassiveClock
 	told      *told
@@ -49,10 +51,23 @@ type told struct {
 	lines  []map[string]any
 }
 
+// newStore is a Redis of the test's own, whose requests can be made to go wrong.
+func newStore(t *testing.T) *leasetest.Faults {
+	t.Helper()
+	address, _ := leasetest.StartRedis(t)
+	store := redis.New(redis.Options{Address: address})
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return leasetest.NewFaults(store)
+}
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	api, namespace := newNamespace(t)
-	f := &fixture{t: t, api: api, namespace: namespace, store: newTestStore(t), clock: testclock.NewFakePassiveClock(time.Now())}
+	f := &fixture{t: t, api: api, namespace: namespace, store: newStore(t), clock: testclock.NewFakePassiveClock(time.Now())}
 	f.start()
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
 	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
@@ -24,7 +27,7 @@ import (
 func TestReportWaitsWhileRedisIsAwayAndProceedsByItself(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.store.setAway(true)
+	f.store.All(leasetest.Refuse)
 	f.create("report", nil)
 	waiting := f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonUnreachable)
 	reachable := meta.FindStatusCondition(waiting.Status.Conditions, v1alpha1.ConditionStoreReachable)
@@ -38,7 +41,7 @@ func TestReportWaitsWhileRedisIsAwayAndProceedsByItself(t *testing.T) {
 	if result.RequeueAfter <= 0 {
 		t.Error("nothing makes the operator look again")
 	}
-	f.store.setAway(false)
+	f.store.All(leasetest.None)
 	f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
 }
 
@@ -231,6 +234,66 @@ func TestJobThatTheAPIServerRefusesEndsTheReport(t *testing.T) {
 			failed := f.expect("report", v1alpha1.PhaseFailed, v1alpha1.ReasonJobRefused)
 			if !strings.Contains(failed.Status.Message, "exceeded quota: jobs") || !f.isFree(termIn(t, failed)) {
 				t.Errorf("message %q, lease free: %v", failed.Status.Message, f.isFree(termIn(t, failed)))
+			}
+		})
+	}
+}
+
+func TestRequestOfUnknownOutcomeIsWithdrawnAndRepeated(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// faults are those of the acquisition and of its withdrawal.
+		faults []leasetest.Fault
+		// reason is that of the status after the operator asked again.
+		reason string
+	}{
+		"the withdrawal works":   {[]leasetest.Fault{leasetest.DropReply, leasetest.None}, v1alpha1.ReasonJobCreated},
+		"the withdrawal is lost": {[]leasetest.Fault{leasetest.DropReply, leasetest.DropRequest}, v1alpha1.ReasonLeaseHeldByOther},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			faults := tc.faults
+			f.store.Inject(func(lease.Scope) leasetest.Fault {
+				if len(faults) == 0 {
+					return leasetest.None
+				}
+				fault := faults[0]
+				faults = faults[1:]
+				return fault
+			})
+			f.reconcile("report")
+			if status := f.get("report").Status; status.Reason != v1alpha1.ReasonAcquireUnknown || status.Execution != nil {
+				t.Errorf("after the request: %+v", status)
+			}
+			if status := f.settle("report").Status; status.Reason != tc.reason {
+				t.Errorf("after the next request: %s: %s; want %s", status.Reason, status.Message, tc.reason)
+			}
+		})
+	}
+}
+
+func TestReportThatEndedWhileRedisIsAwayStaysCompleting(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]leasetest.Fault{
+		"Redis is away": leasetest.Refuse, "its answer is lost": leasetest.DropReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			running, pod := f.toRunning("report")
+			f.store.All(fault)
+			f.kubeletSays(pod, corev1.PodSucceeded, ended("report", 0, "Completed"))
+			completing := f.settle("report")
+			if completing.Status.Phase != v1alpha1.PhaseCompleting || isFinished(completing) {
+				t.Errorf("status: %+v", completing.Status)
+			}
+			f.store.All(leasetest.None)
+			f.expect("report", v1alpha1.PhaseSucceeded, v1alpha1.ReasonPodSucceeded)
+			if !f.isFree(termIn(t, running)) {
+				t.Error("the lease is not given back")
 			}
 		})
 	}
