@@ -88,14 +88,11 @@ func (m *matter) disturbance() string {
 	if text := m.secondPod(); text != "" {
 		return text
 	}
+	if m.Job == nil {
+		return m.missingJob()
+	}
 	name := m.execution.Job
 	switch {
-	case m.Job == nil && m.execution.JobUID != "":
-		return fmt.Sprintf("Job %s is gone, and not by the operator.", name)
-	case m.Job == nil && len(m.Pods) > 0:
-		return fmt.Sprintf("Pod %s lives and its Job %s is gone, and not by the operator.", m.Pods[0].Name, name)
-	case m.Job == nil:
-		return ""
 	case !m.Job.Ours:
 		return fmt.Sprintf("The name of Job %s is taken by a Job that is not of this execution; it is left alone.", name)
 	case m.execution.JobUID != "" && m.Job.UID != m.execution.JobUID:
@@ -104,6 +101,17 @@ func (m *matter) disturbance() string {
 		return fmt.Sprintf("Job %s is being deleted, and not by the operator.", name)
 	case m.Job.Suspended:
 		return fmt.Sprintf("Job %s was suspended, and not by the operator.", name)
+	}
+	return ""
+}
+
+// missingJob says that the Job was there and is gone; empty if it is still to be created.
+func (m *matter) missingJob() string {
+	switch name := m.execution.Job; {
+	case m.execution.JobUID != "":
+		return fmt.Sprintf("Job %s is gone, and not by the operator.", name)
+	case len(m.Pods) > 0:
+		return fmt.Sprintf("Pod %s lives and its Job %s is gone, and not by the operator.", m.Pods[0].Name, name)
 	}
 	return ""
 }

@@ -123,10 +123,13 @@ func TestRecordOutcome(t *testing.T) {
 		"exit 0, confirmed to a restarted operator": {running(exited(0), adopting), adopted},
 		"exit 3":                     {running(exited(3)), failed},
 		"exit 3, whatever the lease": {running(exited(3), lease(plan.LeaseAdopting)), failed},
-		"a phase of which the kubelet proves nothing": {running(exited(1), change(func(p *plan.Pod) { p.Terminated = false })), unproven},
-		"a success of which it proves nothing":        {running(exited(0), change(func(p *plan.Pod) { p.Terminated = false })), unproven},
-		"a success without an exit code":              {running(exited(0), change(func(p *plan.Pod) { p.ExitCode = nil })), failed},
-		"a success with an exit code other than 0":    {running(exited(2), change(func(p *plan.Pod) { p.Phase = plan.PodSucceeded })), failed},
+		"a phase of which the kubelet proves nothing": {
+			running(exited(1), change(func(p *plan.Pod) { p.Terminated = false })), unproven},
+		"a success of which it proves nothing": {
+			running(exited(0), change(func(p *plan.Pod) { p.Terminated = false })), unproven},
+		"a success without an exit code": {running(exited(0), change(func(p *plan.Pod) { p.ExitCode = nil })), failed},
+		"a success with an exit code other than 0": {
+			running(exited(2), change(func(p *plan.Pod) { p.Phase = plan.PodSucceeded })), failed},
 		"written off by the control plane": {
 			running(exited(0), change(func(p *plan.Pod) { p.Disruption = plan.DisruptedByPodGC })), unproven},
 		"killed by its own deadline": {
@@ -160,7 +163,9 @@ func TestAFailureSaysHow(t *testing.T) {
 		o.Pods[0].Disruption = "TerminationByKubelet"
 	})
 	completion := plan.Decide(obs, noon).Status.Completion
-	for _, want := range []string{"pod", "137", "OOMKilled", "Evicted", "TerminationByKubelet", "low on memory", "kubectl logs pod"} {
+	for _, want := range []string{
+		"pod", "137", "OOMKilled", "Evicted", "TerminationByKubelet", "low on memory", "kubectl logs pod",
+	} {
 		if !strings.Contains(completion.Message, want) {
 			t.Errorf("%q is not in %q", want, completion.Message)
 		}

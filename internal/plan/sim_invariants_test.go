@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,76 +27,94 @@ func (w *world) checkDecision(obs plan.Observation, decision plan.Decision) {
 	}
 }
 
-// checkSettled: an order to stop and a new execution come without effects in the cluster; who waits or refuses says why; an
-// unfinished ReportJob is looked at again.
+// checkSettled: who waits or refuses says why; an unfinished ReportJob is looked at again.
 func (w *world) checkSettled(r *reconcile, settled plan.Settled) {
 	before, after := &r.obs.ReportJob.Status, &settled.Status
 	newStop := before.Stop == nil && after.Stop != nil
 	newExecution := before.Execution == nil && after.Execution != nil
-	for _, action := range r.decision.Actions {
-		switch action.(type) {
-		case plan.CreateJob, plan.DeleteJob, plan.DeletePods, plan.ReleaseLease:
-			if newStop || newExecution {
-				w.fail("%s does %T before its reason is written", r.decision.Rule, action)
-			}
-		}
+	if newStop || newExecution {
+		w.checkNoEffect(r.decision)
 	}
-	if after.Phase != "" && (after.Reason == "" || after.Message == "") {
-		w.fail("%s: phase %s without reason or message", r.decision.Rule, after.Phase)
-	}
+	w.checkWords(after)
 	if !finished(after) && r.decision.Rule != "LetGo" && settled.RequeueAfter <= 0 {
 		w.fail("%s leaves an unfinished ReportJob alone", r.decision.Rule)
+	}
+}
+
+func (w *world) checkWords(status *v1alpha1.ReportJobStatus) {
+	if status.Phase != "" && (status.Reason == "" || status.Message == "") {
+		w.fail("phase %s without reason or message", status.Phase)
+	}
+	if len(status.Transitions) > 20 {
+		w.fail("%d transitions", len(status.Transitions))
+	}
+}
+
+// checkNoEffect: an order to stop and a new execution come without effects in the cluster.
+func (w *world) checkNoEffect(decision plan.Decision) {
+	for _, action := range decision.Actions {
+		switch action.(type) {
+		case plan.CreateJob, plan.DeleteJob, plan.DeletePods, plan.ReleaseLease:
+			w.fail("%s does %T before its reason is written", decision.Rule, action)
+		}
 	}
 }
 
 // checkUpdate: what is recorded stays recorded.
 func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
 	old, next := &before.Status, &after.Status
-	if next.Execution != nil && old.Execution == nil {
-		w.written[after.Name] = append(w.written[after.Name], next.Execution.Owner)
+	if finished(old) && !reflect.DeepEqual(old, next) {
+		w.fail("a finished ReportJob changed:\n%s", cmp.Diff(old, next))
 	}
-	if finished(old) {
-		if diff := cmp.Diff(old, next); diff != "" {
-			w.fail("a finished ReportJob changed:\n%s", diff)
-		}
-	}
-	if old.Execution != nil && (next.Execution == nil || old.Execution.Owner != next.Execution.Owner ||
-		old.Execution.Token != next.Execution.Token || old.Execution.Job != next.Execution.Job) {
-		w.fail("execution %+v became %+v", old.Execution, next.Execution)
-	}
-	if old.Stop != nil && (next.Stop == nil || old.Stop.Reason != next.Stop.Reason) {
-		w.fail("stop %+v became %+v", old.Stop, next.Stop)
-	}
-	if old.Completion != nil && cmp.Diff(old.Completion, next.Completion) != "" {
+	if old.Completion != nil && !reflect.DeepEqual(old.Completion, next.Completion) {
 		w.fail("completion %+v became %+v", old.Completion, next.Completion)
 	}
 	uncertain := v1alpha1.ConditionOwnershipUncertain
 	if meta.IsStatusConditionTrue(old.Conditions, uncertain) && !meta.IsStatusConditionTrue(next.Conditions, uncertain) {
 		w.fail("a report that was uncertain is so no more")
 	}
-	if len(next.Transitions) > 20 {
-		w.fail("%d transitions", len(next.Transitions))
+	w.checkExecution(after.Name, old, next)
+	if old.Completion == nil && next.Completion != nil && next.Execution != nil {
+		w.checkVerdict(next)
 	}
-	w.checkVerdict(old, next)
+}
+
+// checkExecution: an execution stays the same one, and a stop the same stop.
+func (w *world) checkExecution(name string, old, next *v1alpha1.ReportJobStatus) {
+	if old.Stop != nil && (next.Stop == nil || old.Stop.Reason != next.Stop.Reason) {
+		w.fail("stop %+v became %+v", old.Stop, next.Stop)
+	}
+	was, is := executionOf(old), executionOf(next)
+	if was == (leaseKey{}) && is != was {
+		w.written[name] = append(w.written[name], is.owner)
+		return
+	}
+	if was != is || (old.Execution != nil && old.Execution.Job != next.Execution.Job) {
+		w.fail("execution %+v became %+v", old.Execution, next.Execution)
+	}
+}
+
+func executionOf(status *v1alpha1.ReportJobStatus) leaseKey {
+	if execution := status.Execution; execution != nil {
+		return leaseKey{execution.Owner, execution.Token, execution.LeaseKey}
+	}
+	return leaseKey{}
 }
 
 // checkVerdict: nothing is confirmed or called a success but what is so.
-func (w *world) checkVerdict(old, next *v1alpha1.ReportJobStatus) {
-	if next.Execution == nil || old.Completion != nil || next.Completion == nil {
-		return
-	}
-	token, jobID := next.Execution.Token, next.JobID
-	if next.Stop != nil && next.Stop.ConfirmedAt != nil && w.alive(token, jobID) && !w.tainted[jobID] {
+func (w *world) checkVerdict(status *v1alpha1.ReportJobStatus) {
+	token, jobID := status.Execution.Token, status.JobID
+	if status.Stop != nil && w.alive(token, jobID) && !w.tainted[jobID] {
 		w.fail("stop confirmed while a process with token %s lives", token)
 	}
-	if ended := w.processes[next.Execution.PodUID]; next.Completion.ProcessEnded && ended != nil && ended.alive {
+	ended := process{}
+	if known := w.processes[status.Execution.PodUID]; known != nil {
+		ended = *known
+	}
+	if status.Completion.ProcessEnded && ended.alive {
 		w.fail("processEnded recorded while the process with token %s lives", token)
 	}
-	if next.Completion.Outcome != v1alpha1.OutcomeSucceeded {
-		return
-	}
-	ended := w.processes[next.Execution.PodUID]
-	if ended == nil || ended.alive || ended.exit != 0 {
+	if status.Completion.Outcome == v1alpha1.OutcomeSucceeded && (ended.token != token || ended.alive || ended.exit != 0) {
 		w.fail("a success was recorded for %+v", ended)
 	}
 }

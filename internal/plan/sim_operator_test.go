@@ -3,10 +3,12 @@ package plan_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/plan"
@@ -182,8 +184,8 @@ func (o *operator) decide(r *reconcile, obs plan.Observation) {
 	before := obs.ReportJob.DeepCopy()
 	r.decision = plan.Decide(obs, o.w.now)
 	o.w.checkDecision(obs, r.decision)
-	if diff := cmp.Diff(before, obs.ReportJob); diff != "" {
-		o.w.fail("Decide changed the ReportJob:\n%s", diff)
+	if !reflect.DeepEqual(before, obs.ReportJob) {
+		o.w.fail("Decide changed the ReportJob:\n%s", cmp.Diff(before, obs.ReportJob))
 	}
 	if r.decision.ReadLive {
 		r.stage = stageReadReportJob
@@ -215,19 +217,25 @@ func (o *operator) write(r *reconcile) {
 	if settled.RequeueAfter > 0 {
 		o.due[r.name] = o.w.now.Add(settled.RequeueAfter)
 	}
-	if r.gone || cmp.Equal(settled.Status, r.obs.ReportJob.Status) {
+	if r.gone || equality.Semantic.DeepEqual(settled.Status, r.obs.ReportJob.Status) {
 		return
 	}
-	version := o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) { reportJob.Status = settled.Status })
+	refused := o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) { reportJob.Status = settled.Status }) == ""
 	lost := o.w.chance(o.w.faults.lostReplies, 20)
-	if r.granted != nil && (version == "" || lost) {
-		o.forget(r.granted.Owner)
-		if version == "" && !lost && o.w.redis.up {
-			o.w.release(leaseKey{r.granted.Owner, r.granted.Token, r.granted.LeaseKey})
-		}
+	if !refused && !lost {
+		return
 	}
-	if version == "" || lost {
-		o.due[r.name] = o.w.now.Add(time.Second) // an error: the work queue tries again
+	o.due[r.name] = o.w.now.Add(time.Second) // an error: the work queue tries again
+	if r.granted != nil {
+		o.withdraw(leaseKey{r.granted.Owner, r.granted.Token, r.granted.LeaseKey}, refused && !lost)
+	}
+}
+
+// withdraw deals with a grant that was not written down, or of which that is unknown.
+func (o *operator) withdraw(key leaseKey, refused bool) {
+	o.forget(key.owner)
+	if refused && o.w.redis.up {
+		o.w.release(key)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "replay this one history of the simulator")
-	seedsFlag = flag.Uint64("seeds", 400, "how many histories the simulator plays")
+	seedsFlag = flag.Uint64("seeds", 1000, "how many histories the simulator plays")
 )
 
 // faults are the kinds of trouble of one history.
@@ -138,27 +138,29 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
+// trouble lets something happen that should not, if the history has that kind of trouble.
 func (w *world) trouble(o *operator) {
 	job, pod := pick(w, w.api.jobs), pick(w, w.api.pods)
-	switch kind := w.random.IntN(40); {
-	case kind < 3 && w.faults.crashes:
-		o.crash()
-	case kind < 6 && w.faults.redisAway:
-		w.redis.up = !w.redis.up
-	case kind == 6 && w.faults.thefts:
-		w.steal(w.jobIDs[w.api.reportJobsOwner(w)], w.oneIn(2))
-	case kind == 7 && w.faults.deletions:
-		w.remove(pick(w, w.api.reportJobs))
-	case kind == 8 && w.faults.jobsDisturbed && job != "":
-		w.disturbJob(job, w.oneIn(2))
-	case kind == 9 && w.faults.vanishes && pod != "":
-		w.vanish(pod)
-	case kind == 10 && w.faults.secondPods && job != "":
-		w.secondPod(job)
-	case kind == 12 && w.faults.secondPods && job != "":
-		w.copyJob(job)
-	case kind == 11 && w.faults.deletions && pod != "":
-		w.deletePod(pod)
+	troubles := []struct {
+		on   bool
+		odds int
+		do   func()
+	}{
+		{w.faults.crashes, 13, o.crash},
+		{w.faults.redisAway, 13, func() { w.redis.up = !w.redis.up }},
+		{w.faults.thefts, 40, func() { w.steal(w.jobIDs[w.api.reportJobsOwner(w)], w.oneIn(2)) }},
+		{w.faults.deletions, 40, func() { w.remove(pick(w, w.api.reportJobs)) }},
+		{w.faults.deletions && pod != "", 40, func() { w.deletePod(pod) }},
+		{w.faults.jobsDisturbed && job != "", 40, func() { w.disturbJob(job, w.oneIn(2)) }},
+		{w.faults.vanishes && pod != "", 40, func() { w.vanish(pod) }},
+		{w.faults.secondPods && job != "", 40, func() { w.secondPod(job) }},
+		{w.faults.secondPods && job != "", 40, func() { w.copyJob(job) }},
+	}
+	for _, trouble := range troubles {
+		if w.chance(trouble.on, trouble.odds) {
+			trouble.do()
+			return
+		}
 	}
 }
 
