@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // connections remembers the open connections of a client, so that all can be dropped when one of them answered something
@@ -28,6 +29,9 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[tracked] = struct{}{}
+	if socket, ok := conn.(syscall.Conn); ok {
+		return checkedConn{tracked, socket}, nil
+	}
 	return tracked, nil
 }
 
@@ -52,6 +56,16 @@ type trackedConn struct {
 	net.Conn
 	owner *connections
 }
+
+// checkedConn lets the library look at the socket of an idle connection before it is used, so that one that was closed
+// meanwhile costs no request. TLS connections have no such check: after a drop, requests on those that lie idle are unknown.
+type checkedConn struct {
+	*trackedConn
+	socket syscall.Conn
+}
+
+// SyscallConn is syscall.Conn's.
+func (c checkedConn) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
 
 // Close closes the connection and forgets it.
 func (c *trackedConn) Close() error {

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
@@ -30,8 +33,12 @@ type Store struct {
 
 var _ lease.Store = (*Store)(nil)
 
+// quiet turns the library's own log off: what went wrong comes back as an error, and is told once, by whoever handles it.
+var quiet = sync.OnceFunc(logging.Disable)
+
 // New makes a store. It connects on first use, so a Redis that is away now is no error. Close it after use.
 func New(options Options) *Store {
+	quiet()
 	return &Store{address: options.Address, control: newClient(options), renewal: newClient(options)}
 }
 

@@ -1,0 +1,199 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
+)
+
+const (
+	scope = lease.Scope("finance/revenue")
+	ttl   = 30 * time.Second
+)
+
+// raw is leasetest.Raw on a real server, over a client of its own.
+type raw struct {
+	t      testing.TB
+	client *goredis.Client
+}
+
+func newRaw(t testing.TB, address string) raw {
+	t.Helper()
+	client := goredis.NewClient(&goredis.Options{Addr: address, DisableIdentity: true})
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Errorf("clean-up: %v", err)
+		}
+	})
+	return raw{t, client}
+}
+
+func (r raw) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatalf("redis: %v", err)
+	}
+}
+
+func (r raw) Get(scope lease.Scope) string {
+	value, err := r.client.Get(context.Background(), scope.LeaseKey()).Result()
+	if errors.Is(err, goredis.Nil) {
+		return ""
+	}
+	r.must(err)
+	return value
+}
+
+func (r raw) Set(scope lease.Scope, value string, ttl time.Duration) {
+	r.must(r.client.Set(context.Background(), scope.LeaseKey(), value, ttl).Err())
+}
+
+func (r raw) TTL(scope lease.Scope) time.Duration {
+	left, err := r.client.PTTL(context.Background(), scope.LeaseKey()).Result()
+	r.must(err)
+	return max(left, 0)
+}
+
+func (r raw) Remove(scope lease.Scope) {
+	r.must(r.client.Del(context.Background(), scope.LeaseKey()).Err())
+}
+
+func (r raw) LoseEverything() { r.must(r.client.FlushAll(context.Background()).Err()) }
+
+func newStore(t testing.TB, options redis.Options) *redis.Store {
+	t.Helper()
+	store := redis.New(options)
+	t.Cleanup(func() { _ = store.Close() }) // connections may be gone already
+	return store
+}
+
+// startStore starts a server with a store on it.
+func startStore(t testing.TB, args ...string) (*redis.Store, raw, *exec.Cmd) {
+	t.Helper()
+	address, server := leasetest.StartRedis(t, args...)
+	return newStore(t, redis.Options{Address: address}), newRaw(t, address), server
+}
+
+func TestRedisConforms(t *testing.T) {
+	t.Parallel()
+	store, r, _ := startStore(t)
+	leasetest.Conformance(t, func(t *testing.T) leasetest.Backend {
+		r.LoseEverything()
+		return leasetest.Backend{Store: store, Raw: r}
+	})
+}
+
+func TestTheFenceOutlivesTheLeaseByThirtyDays(t *testing.T) {
+	t.Parallel()
+	store, r, _ := startStore(t)
+	grant := leasetest.MustAcquire(t, store, scope, ttl)
+	fence, err := r.client.Get(t.Context(), scope.FenceKey()).Result()
+	r.must(err)
+	left, err := r.client.PTTL(t.Context(), scope.FenceKey()).Result()
+	r.must(err)
+	if fence != grant.Term.Token.String() {
+		t.Errorf("the fence holds %s, want %d", fence, grant.Term.Token)
+	}
+	if month := 30 * 24 * time.Hour; left > month || left < month-time.Minute {
+		t.Errorf("the fence lives for %v, want %v", left, month)
+	}
+}
+
+func TestAReleaseIsPublishedToThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	store, r, _ := startStore(t)
+	grant := leasetest.MustAcquire(t, store, scope, ttl)
+	subscription := r.client.SSubscribe(t.Context(), scope.ReleasedChannel())
+	defer subscription.Close()
+	if _, err := subscription.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Release(t.Context(), grant.Term); err != nil {
+		t.Fatal(err)
+	}
+	message, err := subscription.ReceiveMessage(t.Context())
+	if err != nil || message.Payload != grant.Term.Value() {
+		t.Errorf("got %v, %v; want %s", message, err, grant.Term.Value())
+	}
+}
+
+func TestAnEmptyScriptCacheIsRefilledAndNothingRunsTwice(t *testing.T) {
+	t.Parallel()
+	store, r, _ := startStore(t)
+	renewals := make([]lease.Renewal, 100)
+	for i := range renewals {
+		name := scope + lease.Scope(lease.Token(i+1).String())
+		renewals[i] = lease.Renewal{Term: leasetest.MustAcquire(t, store, name, ttl).Term, TTL: ttl}
+	}
+	for range 3 {
+		r.must(r.client.ScriptFlush(t.Context()).Err())
+		r.must(r.client.ConfigResetStat(t.Context()).Err())
+		for i, err := range store.Renew(t.Context(), renewals) {
+			if err != nil {
+				t.Fatalf("renewal %d: %v", i, err)
+			}
+		}
+		if got := calls(t, r, "pexpire"); got != len(renewals) {
+			t.Errorf("%d leases were extended %d times", len(renewals), got)
+		}
+	}
+}
+
+func TestAnAcquireThatRunsLateGrantsNothing(t *testing.T) {
+	t.Parallel()
+	store, r, server := startStore(t)
+	leasetest.MustAcquire(t, store, "warm/up", ttl) // scripts are loaded and connections open
+	stop(t, server)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := store.Acquire(ctx, lease.AcquireRequest{Scope: scope, Owner: leasetest.NewOwner(t), TTL: ttl})
+	if lease.OutcomeOf(err) == lease.Executed {
+		t.Fatalf("a stopped server granted: %v", err)
+	}
+	// The request waits in the server's socket for longer than its window.
+	time.Sleep(1500 * time.Millisecond)
+	resume(t, server)
+	if err := store.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Get(scope); got != "" {
+		t.Errorf("the late request left %q", got)
+	}
+}
+
+func TestALateRunOfTheScriptItselfIsRefusedByTheWindow(t *testing.T) {
+	t.Parallel()
+	store, r, server := startStore(t)
+	proxy := newProxy(t, r.client.Options().Addr)
+	leasetest.MustAcquire(t, store, "warm/up", ttl)
+	held := newStore(t, redis.Options{Address: proxy.address})
+	leasetest.MustAcquire(t, held, "warm/up2", ttl)
+	// TIME is answered, and the script is held back until its window is over.
+	proxy.holdScripts.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := held.Acquire(ctx, lease.AcquireRequest{Scope: scope, Owner: leasetest.NewOwner(t), TTL: ttl})
+	checkUnknown(t, err)
+	time.Sleep(1500 * time.Millisecond)
+	proxy.releaseScripts(t)
+	waitForCalls(t, r, "evalsha", 3)
+	if got := r.Get(scope); got != "" {
+		t.Errorf("the late request left %q", got)
+	}
+	_ = server
+}
+
+func checkUnknown(t *testing.T, err error) {
+	t.Helper()
+	if got := lease.OutcomeOf(err); got != lease.Unknown {
+		t.Errorf("outcome %s, want unknown, of: %v", got, err)
+	}
+}
