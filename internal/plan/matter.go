@@ -22,15 +22,17 @@ type matter struct {
 
 func newMatter(observation *Observation, now time.Time) *matter {
 	status := &observation.ReportJob.Status
-	return &matter{
+	m := &matter{
 		Observation: observation,
 		now:         now,
 		execution:   status.Execution,
-		stop:        status.Stop,
-		completion:  status.Completion,
 		finished:    meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished),
 		deleted:     !observation.ReportJob.DeletionTimestamp.IsZero(),
 	}
+	if m.execution != nil { // without an execution the operator wrote neither
+		m.stop, m.completion = status.Stop, status.Completion
+	}
+	return m
 }
 
 // underWay says that there is an execution of which neither a stop nor an end is recorded.
@@ -40,7 +42,7 @@ func (m *matter) underWay() bool {
 
 // ownJob is the Job of the execution, or nil if there is none or the name belongs to somebody else's.
 func (m *matter) ownJob() *Job {
-	if m.Job == nil || !m.Job.Ours {
+	if m.Job == nil || m.execution == nil || !m.Job.Ours {
 		return nil
 	}
 	return m.Job

@@ -191,9 +191,6 @@ func finishReport(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
-	if m.execution == nil {
-		return d.finish()
-	}
 	d.do(ForgetLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey})
 	if m.completion.Reason == v1alpha1.ReasonLeaseLost {
 		return d.finish()

@@ -99,6 +99,30 @@ func checkLive(t *testing.T, cases map[string]plan.Observation) {
 	}
 }
 
+func TestAStatusWithoutItsExecutionHarmsNobody(t *testing.T) {
+	t.Parallel()
+	for name, obs := range map[string]plan.Observation{
+		"a stop":                  fresh(stopped(v1alpha1.ReasonDeleted)),
+		"a completion":            fresh(ended),
+		"a completion, deleted":   fresh(ended, deleted),
+		"a completion, finished":  fresh(ended, over("Failed")),
+		"a stray Job, finished":   fresh(stray, over("Skipped")),
+		"a stop and a Job":        fresh(stopped(v1alpha1.ReasonDeleted), job),
+		"a Job, finished":         fresh(job, over("Skipped")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, action := range plan.Decide(obs, noon).Actions {
+				switch action.(type) {
+				case plan.AddFinalizer, plan.AcquireLease, plan.RemoveFinalizer, plan.DeleteJob:
+				default:
+					t.Errorf("action %T", action)
+				}
+			}
+		})
+	}
+}
+
 func TestADecisionTellsGenerationAndJobID(t *testing.T) {
 	t.Parallel()
 	obs := running()

@@ -78,12 +78,8 @@ func unreachable(r StoreUnreachable) string {
 
 // granted writes the execution down, before there is anything to run under it.
 func (d *draft) granted(r LeaseGranted) {
-	attempt := int32(1)
-	if d.status.Execution != nil {
-		attempt = d.status.Execution.Attempt + 1
-	}
 	d.status.Execution = &v1alpha1.Execution{
-		ID: r.Owner, Attempt: attempt, Owner: r.Owner, Token: r.Token, LeaseKey: r.LeaseKey, Job: r.Job,
+		ID: r.Owner, Attempt: 1, Owner: r.Owner, Token: r.Token, LeaseKey: r.LeaseKey, Job: r.Job,
 		AcquiredAt: microTime(d.now),
 	}
 	d.status.LastToken, d.status.Holder = r.Token, r.Job
