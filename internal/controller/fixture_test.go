@@ -64,10 +64,13 @@ func newStore(t *testing.T) *leasetest.Faults {
 	return leasetest.NewFaults(store)
 }
 
+// noon is when every test begins.
+var noon = time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC)
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	api, namespace := newNamespace(t)
-	f := &fixture{t: t, api: api, namespace: namespace, store: newStore(t), clock: testclock.NewFakePassiveClock(time.Now())}
+	f := &fixture{t: t, api: api, namespace: namespace, store: newStore(t), clock: testclock.NewFakePassiveClock(noon)}
 	f.start()
 	return f
 }

@@ -44,77 +44,81 @@ func podOn(node string, status corev1.PodStatus) *corev1.Pod {
 	}
 }
 
+type podFactCase struct {
+	node   string
+	status corev1.PodStatus
+	want   plan.Pod
+}
+
+var podFactCases = map[string]podFactCase{
+	"a pod that nobody took up runs nothing": {
+		status: corev1.PodStatus{Phase: corev1.PodPending},
+		want:   plan.Pod{Phase: plan.PodPending},
+	},
+	"a running pod": {
+		node: "node", status: corev1.PodStatus{
+			Phase:                 corev1.PodRunning,
+			InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 0, "Completed"), running("sidecar")},
+			ContainerStatuses:     []corev1.ContainerStatus{running("report")},
+			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+		want: plan.Pod{Phase: plan.PodRunning, Started: true, Ready: true},
+	},
+	"success": {
+		node: "node", status: corev1.PodStatus{
+			Phase:                 corev1.PodSucceeded,
+			InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 0, "Completed"), ended("sidecar", 143, "Error")},
+			ContainerStatuses:     []corev1.ContainerStatus{ended("report", 0, "Completed")},
+		},
+		want: plan.Pod{
+			Phase: plan.PodSucceeded, Started: true, Terminated: true, ExitCode: new(int32(0)), ContainerReason: "Completed",
+		},
+	},
+	"out of memory": {
+		node: "node", status: corev1.PodStatus{
+			Phase:             corev1.PodFailed,
+			ContainerStatuses: []corev1.ContainerStatus{ended("report", 137, "OOMKilled")},
+		},
+		want: plan.Pod{
+			Phase: plan.PodFailed, Started: true, Terminated: true, ExitCode: new(int32(137)), ContainerReason: "OOMKilled",
+		},
+	},
+	"an init container failed, so the report never began": {
+		node: "node", status: corev1.PodStatus{
+			Phase:                 corev1.PodFailed,
+			InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 3, "Error"), waiting("sidecar")},
+			ContainerStatuses:     []corev1.ContainerStatus{waiting("report")},
+		},
+		want: plan.Pod{
+			Phase: plan.PodFailed, Started: true, Terminated: true, ExitCode: new(int32(3)), ContainerReason: "Error",
+		},
+	},
+	"written off while its container runs, so nothing is proven": {
+		node: "node", status: corev1.PodStatus{
+			Phase: corev1.PodFailed, Reason: "NodeLost",
+			ContainerStatuses: []corev1.ContainerStatus{running("report")},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: plan.DisruptedByPodGC},
+				{Type: corev1.PodReady, Status: corev1.ConditionFalse},
+			},
+		},
+		want: plan.Pod{
+			Phase: plan.PodFailed, Reason: "NodeLost", Started: true, Disruption: plan.DisruptedByPodGC,
+		},
+	},
+	"failed and silent on a node, so nothing is proven": {
+		node: "node", status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"},
+		want: plan.Pod{Phase: plan.PodFailed, Reason: "OutOfcpu"},
+	},
+	"failed before it had a node": {
+		status: corev1.PodStatus{Phase: corev1.PodFailed},
+		want:   plan.Pod{Phase: plan.PodFailed, Terminated: true},
+	},
+}
+
 func TestPodFactTellsWhatTheKubeletSaid(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		node   string
-		status corev1.PodStatus
-		want   plan.Pod
-	}{
-		"a pod that nobody took up runs nothing": {
-			status: corev1.PodStatus{Phase: corev1.PodPending},
-			want:   plan.Pod{Phase: plan.PodPending},
-		},
-		"a running pod": {
-			node: "node", status: corev1.PodStatus{
-				Phase:                 corev1.PodRunning,
-				InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 0, "Completed"), running("sidecar")},
-				ContainerStatuses:     []corev1.ContainerStatus{running("report")},
-				Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			},
-			want: plan.Pod{Phase: plan.PodRunning, Started: true, Ready: true},
-		},
-		"success": {
-			node: "node", status: corev1.PodStatus{
-				Phase:                 corev1.PodSucceeded,
-				InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 0, "Completed"), ended("sidecar", 143, "Error")},
-				ContainerStatuses:     []corev1.ContainerStatus{ended("report", 0, "Completed")},
-			},
-			want: plan.Pod{
-				Phase: plan.PodSucceeded, Started: true, Terminated: true, ExitCode: new(int32(0)), ContainerReason: "Completed",
-			},
-		},
-		"out of memory": {
-			node: "node", status: corev1.PodStatus{
-				Phase:             corev1.PodFailed,
-				ContainerStatuses: []corev1.ContainerStatus{ended("report", 137, "OOMKilled")},
-			},
-			want: plan.Pod{
-				Phase: plan.PodFailed, Started: true, Terminated: true, ExitCode: new(int32(137)), ContainerReason: "OOMKilled",
-			},
-		},
-		"an init container failed, so the report never began": {
-			node: "node", status: corev1.PodStatus{
-				Phase:                 corev1.PodFailed,
-				InitContainerStatuses: []corev1.ContainerStatus{ended("fetch", 3, "Error"), waiting("sidecar")},
-				ContainerStatuses:     []corev1.ContainerStatus{waiting("report")},
-			},
-			want: plan.Pod{
-				Phase: plan.PodFailed, Started: true, Terminated: true, ExitCode: new(int32(3)), ContainerReason: "Error",
-			},
-		},
-		"written off while its container runs, so nothing is proven": {
-			node: "node", status: corev1.PodStatus{
-				Phase: corev1.PodFailed, Reason: "NodeLost",
-				ContainerStatuses: []corev1.ContainerStatus{running("report")},
-				Conditions: []corev1.PodCondition{
-					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: plan.DisruptedByPodGC},
-					{Type: corev1.PodReady, Status: corev1.ConditionFalse},
-				},
-			},
-			want: plan.Pod{
-				Phase: plan.PodFailed, Reason: "NodeLost", Started: true, Disruption: plan.DisruptedByPodGC,
-			},
-		},
-		"failed and silent on a node, so nothing is proven": {
-			node: "node", status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"},
-			want: plan.Pod{Phase: plan.PodFailed, Reason: "OutOfcpu"},
-		},
-		"failed before it had a node": {
-			status: corev1.PodStatus{Phase: corev1.PodFailed},
-			want:   plan.Pod{Phase: plan.PodFailed, Terminated: true},
-		},
-	} {
+	for name, tc := range podFactCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.want.Name, tc.want.UID, tc.want.Node = "pod", "uid", tc.node

@@ -51,7 +51,7 @@ func TestProbeTellsChangesOnlyAndKeepsTheMetricRight(t *testing.T) {
 		for range 6 {
 			synctest.Wait()
 			values = append(values, series(t, registry)["leasehold_store_reachable"])
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		cancel()
 		running.Wait()

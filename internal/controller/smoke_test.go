@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -72,6 +73,25 @@ func (f *fixture) await(name string, phase v1alpha1.Phase) *v1alpha1.ReportJob {
 	return nil
 }
 
+// awaitEvent watches the events until there is one about the ReportJob with the reason.
+func (f *fixture) awaitEvent(name, reason string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	watch, err := f.api.Watch(ctx, &eventsv1.EventList{}, client.InNamespace(f.namespace))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer watch.Stop()
+	for seen := range watch.ResultChan() {
+		event, ok := seen.Object.(*eventsv1.Event)
+		if ok && event.Regarding.Kind == "ReportJob" && event.Regarding.Name == name && event.Reason == reason {
+			return
+		}
+	}
+	f.t.Fatalf("no event %s about %s", reason, name)
+}
+
 // awaitJob watches a ReportJob until its Job exists.
 func (f *fixture) awaitJob(name string) *v1alpha1.ReportJob {
 	f.t.Helper()
@@ -94,6 +114,7 @@ func TestRunningManagerTakesTwoReportsThroughOneLease(t *testing.T) {
 	f.await("second", v1alpha1.PhaseWaiting)
 	f.kubeletSays(pod, corev1.PodSucceeded, ended("report", 0, "Completed"))
 	first := f.await("first", v1alpha1.PhaseSucceeded)
+	f.awaitEvent("first", v1alpha1.EventReportSucceeded)
 	second := f.awaitJob("second")
 	if handover := second.Status.Execution.AcquiredAt.Sub(first.Status.Completion.At.Time); handover > 2*time.Second {
 		t.Errorf("the second report got the lease %v after the first ended", handover)

@@ -17,9 +17,8 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
-// freezeReportJob makes the operator's cache show the ReportJob as it is now, for ever.
-func (f *fixture) freezeReportJob(name string) {
-	frozen := f.get(name)
+// freeze makes the operator's cache show a ReportJob as it is now, for ever.
+func (f *fixture) freeze(frozen *v1alpha1.ReportJob) {
 	f.intercepted(interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey,
 		object client.Object, options ...client.GetOption,
 	) error {
@@ -35,54 +34,63 @@ func TestOperatorNeverActsOnAnObjectOlderThanItsOwnLastWrite(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("report", nil)
-	f.freezeReportJob("report")
+	f.freeze(f.get("report"))
 	f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
 }
 
-// TestStaleOperatorCreatesNoJob has another operator take the step that makes the first one's view outdated, between its
-// decision and its creation of the Job.
+// outdating is a change of the world by another operator.
+type outdating func(f *fixture, reportJob *v1alpha1.ReportJob) error
+
+var outdatings = map[string]outdating{
+	"the ReportJob was deleted": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
+		return f.api.Delete(f.t.Context(), reportJob)
+	},
+	"a stop was recorded": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
+		reportJob.Status.Stop = &v1alpha1.Stop{Reason: v1alpha1.ReasonDeleted, RequestedAt: reportJob.Status.Execution.AcquiredAt}
+		return f.api.Status().Update(f.t.Context(), reportJob)
+	},
+	"the execution is another": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
+		reportJob.Status.Execution.Job = "another"
+		return f.api.Status().Update(f.t.Context(), reportJob)
+	},
+	"the lease is held no longer": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
+		f.engine.Halt(subjectOf(client.ObjectKeyFromObject(reportJob)))
+		return nil
+	},
+}
+
+// beforeLiveRead does something before the nth live read of a ReportJob and returns the number of those reads.
+func (f *fixture) beforeLiveRead(nth int, do func() error) *int {
+	reads := 0
+	f.Live = interceptor.NewClient(f.api, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch,
+		key client.ObjectKey, object client.Object, options ...client.GetOption,
+	) error {
+		if _, ok := object.(*v1alpha1.ReportJob); !ok {
+			return api.Get(ctx, key, object, options...)
+		}
+		reads++
+		if reads != nth {
+			return api.Get(ctx, key, object, options...)
+		}
+		return errors.Join(do(), api.Get(ctx, key, object, options...))
+	}})
+	return &reads
+}
+
 func TestStaleOperatorCreatesNoJob(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(f *fixture, reportJob *v1alpha1.ReportJob) error{
-		"the ReportJob was deleted": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
-			return f.api.Delete(f.t.Context(), reportJob)
-		},
-		"a stop was recorded": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
-			reportJob.Status.Stop = &v1alpha1.Stop{Reason: v1alpha1.ReasonDeleted, RequestedAt: reportJob.Status.Execution.AcquiredAt}
-			return f.api.Status().Update(f.t.Context(), reportJob)
-		},
-		"the execution is another": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
-			reportJob.Status.Execution.Job = "another"
-			return f.api.Status().Update(f.t.Context(), reportJob)
-		},
-		"the lease is held no longer": func(f *fixture, reportJob *v1alpha1.ReportJob) error {
-			f.engine.Halt(subjectOf(client.ObjectKeyFromObject(reportJob)))
-			return nil
-		},
-	} {
+	for name, change := range outdatings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.create("report", nil)
 			f.reconcile("report")
-			reads := 0
-			f.Live = interceptor.NewClient(f.api, interceptor.Funcs{Get: func(ctx context.Context, api client.WithWatch,
-				key client.ObjectKey, object client.Object, options ...client.GetOption,
-			) error {
-				// The first live read of the ReportJob is the one that is decided on, the second comes before the creation.
-				if _, ok := object.(*v1alpha1.ReportJob); ok {
-					if reads++; reads == 2 {
-						if err := change(f, f.get("report")); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-				return api.Get(ctx, key, object, options...)
-			}})
 			before := f.get("report")
+			// The first live read is the one that is decided on, the second comes before the creation.
+			reads := f.beforeLiveRead(2, func() error { return change(f, f.get("report")) })
 			f.reconcile("report")
-			if reads < 2 {
-				t.Fatalf("%d live reads: the test shows nothing", reads)
+			if *reads < 2 {
+				t.Fatalf("%d live reads: the test shows nothing", *reads)
 			}
 			if job := f.job(before); job != nil {
 				t.Errorf("Job %s was created", job.Name)
