@@ -19,7 +19,8 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
-// runManager runs the fixture's operator as a manager does: with a cache, a queue, watches and signals. The fixture's
+// runManager runs the fixture's operator as a manager does: with a cache, a queue, watches and signals, and with the rights
+// that the manifests give it. The fixture's
 // Reconcile must not be called by hand beside it.
 func (f *fixture) runManager() {
 	f.t.Helper()
@@ -28,7 +29,7 @@ func (f *fixture) runManager() {
 		f.t.Fatal(err)
 	}
 	options.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
-	mgr, err := ctrl.NewManager(restConfig(f.t), ctrl.Options{
+	mgr, err := ctrl.NewManager(operatorConfig(f.t), ctrl.Options{
 		Scheme: testScheme(f.t), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

@@ -1,18 +1,22 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 )
@@ -57,6 +61,51 @@ func startAPIServer() {
 		ErrorIfCRDPathMissing: true,
 	}
 	apiServer.config, apiServer.err = apiServer.env.Start()
+}
+
+// operator is a user of the API server with the rights of config/rbac/role.yaml and no others.
+var operator struct {
+	once   sync.Once
+	config *rest.Config
+	err    error
+}
+
+func operatorConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	admin := restConfig(t)
+	operator.once.Do(func() { operator.config, operator.err = addOperator(t.Context(), admin) })
+	if operator.err != nil {
+		t.Fatal(operator.err)
+	}
+	return operator.config
+}
+
+func addOperator(ctx context.Context, admin *rest.Config) (*rest.Config, error) {
+	manifest, err := os.ReadFile("../../config/rbac/role.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var role rbacv1.ClusterRole
+	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
+		return nil, err
+	}
+	api, err := client.New(admin, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, err
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
+	}
+	if err := errors.Join(api.Create(ctx, &role), api.Create(ctx, binding)); err != nil {
+		return nil, err
+	}
+	user, err := apiServer.env.AddUser(envtest.User{Name: "operator"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return user.Config(), nil
 }
 
 func testScheme(t *testing.T) *runtime.Scheme {
