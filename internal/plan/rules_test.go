@@ -102,13 +102,13 @@ func checkLive(t *testing.T, cases map[string]plan.Observation) {
 func TestAStatusWithoutItsExecutionHarmsNobody(t *testing.T) {
 	t.Parallel()
 	for name, obs := range map[string]plan.Observation{
-		"a stop":                  fresh(stopped(v1alpha1.ReasonDeleted)),
-		"a completion":            fresh(ended),
-		"a completion, deleted":   fresh(ended, deleted),
-		"a completion, finished":  fresh(ended, over("Failed")),
-		"a stray Job, finished":   fresh(stray, over("Skipped")),
-		"a stop and a Job":        fresh(stopped(v1alpha1.ReasonDeleted), job),
-		"a Job, finished":         fresh(job, over("Skipped")),
+		"a stop":                 fresh(stopped(v1alpha1.ReasonDeleted)),
+		"a completion":           fresh(ended),
+		"a completion, deleted":  fresh(ended, deleted),
+		"a completion, finished": fresh(ended, over("Failed")),
+		"a stray Job, finished":  fresh(stray, over("Skipped")),
+		"a stop and a Job":       fresh(stopped(v1alpha1.ReasonDeleted), job),
+		"a Job, finished":        fresh(job, over("Skipped")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -106,6 +106,7 @@ func (w *world) update(name, version string, change func(*v1alpha1.ReportJob)) s
 	w.api.reportJobs[name] = next
 	if next.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
 		delete(w.api.reportJobs, name)
+		w.checkGone(next)
 	}
 	w.checkUpdate(stored, next)
 	return next.ResourceVersion

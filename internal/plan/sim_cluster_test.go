@@ -109,6 +109,7 @@ func (w *world) node(uid types.UID) {
 
 func (w *world) startProcess(pod *simPod) {
 	pod.Node = "node-1"
+	w.checkStart(pod)
 	w.processes[pod.UID] = &process{token: pod.token, jobID: w.jobIDs[pod.owner], alive: true}
 	w.checkOverlap()
 }
@@ -146,7 +147,7 @@ func (w *world) jobGone(uid types.UID) bool {
 // orphaned lets processes die whose pod is not in the API any more: the kubelet ends them when it notices.
 func (w *world) orphaned() {
 	for _, uid := range sorted(w.processes) {
-		if _, ok := w.api.pods[uid]; !ok && w.processes[uid].alive && w.oneIn(6) {
+		if _, ok := w.api.pods[uid]; !ok && w.processes[uid].alive && w.oneIn(60) {
 			w.processes[uid].alive = false
 		}
 	}

@@ -120,6 +120,28 @@ func (w *world) checkVerdict(status *v1alpha1.ReportJobStatus) {
 	}
 }
 
+// checkStart: nothing starts after the end of its execution is recorded.
+func (w *world) checkStart(pod *simPod) {
+	reportJob := w.reportJobOf(pod.owner)
+	if reportJob == nil || w.tainted[reportJob.JobID()] {
+		return
+	}
+	if execution := reportJob.Status.Execution; execution == nil || execution.Token != pod.token {
+		w.fail("%s starts with token %s and the execution is %+v", pod.Name, pod.token, execution)
+	}
+	if reportJob.Status.Completion != nil {
+		w.fail("%s starts after the end: %+v", pod.Name, reportJob.Status.Completion)
+	}
+}
+
+// checkGone: a ReportJob goes only when its report does not live.
+func (w *world) checkGone(reportJob *v1alpha1.ReportJob) {
+	execution, jobID := reportJob.Status.Execution, reportJob.JobID()
+	if execution != nil && !w.tainted[jobID] && w.alive(execution.Token, jobID) {
+		w.fail("%s goes while its report lives", reportJob.Name)
+	}
+}
+
 // checkRelease: a lease is given back only when its processes are gone.
 func (w *world) checkRelease(key leaseKey) {
 	if w.alive(key.token, key.lease) && !w.late[key.lease] {
@@ -141,6 +163,9 @@ func (w *world) checkCreate(r *reconcile) {
 	stored := w.api.reportJobs[r.name]
 	recorded := stored != nil && stored.Status.Completion != nil
 	if held := w.redis.leases[jobID]; held.owner != execution.Owner || recorded {
+		if len(w.operators) == 1 && !w.tainted[jobID] {
+			w.fail("the only operator created a Job too late")
+		}
 		w.late[jobID] = true
 		w.taint(jobID, "a Job was created after its lease or its execution had ended")
 	}
