@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "replay this one history of the simulator")
-	seedsFlag = flag.Uint64("seeds", 1000, "how many histories the simulator plays")
+	seedsFlag = flag.Uint64("seeds", 500, "how many histories the simulator plays")
 )
 
 // faults are the kinds of trouble of one history.
