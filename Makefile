@@ -5,7 +5,10 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Asked for once: a commit between two steps of one run must not change what they call the same image.
+ifndef VERSION
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+endif
 # The image of the operator: what the manifests name, and what image and demo build and load.
 IMG ?= docker.io/leasehold/leasehold:$(VERSION)
 # The Kubernetes the tests and the demo use: local (compiled here, no container engine needed) or kind.
