@@ -34,7 +34,8 @@ type redisOptions struct {
 
 // parse reads the arguments. What is wrong with them, or the help asked for, is written to stderr.
 func parse(args []string, stderr io.Writer) (options, error) {
-	opts := options{log: zap.Options{TimeEncoder: zapcore.RFC3339NanoTimeEncoder}}
+	// A stack trace says nothing about a Redis that is away; --zap-stacktrace-level=error brings them back.
+	opts := options{log: zap.Options{TimeEncoder: zapcore.RFC3339NanoTimeEncoder, StacktraceLevel: zapcore.PanicLevel}}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	opts.register(flags)
