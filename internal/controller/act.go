@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,10 @@ type acted struct {
 	// letGo says that the finalizer was taken off, so that the object may be gone.
 	letGo bool
 }
+
+// outrun says that somebody else was faster, so that the decision is void and there is nothing to tell of it. A grant is to
+// be dealt with in any case.
+func (a acted) outrun() bool { return apierrors.IsConflict(a.err) && a.granted == nil }
 
 // act carries the actions out in order and stops at the first that fails. It keeps the ReportJob of the observation up to
 // date with its own writes.

@@ -69,6 +69,9 @@ func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		decision = plan.Decide(*observation, r.Clock.Now())
 	}
 	acted := r.act(ctx, observation, decision.Actions)
+	if acted.outrun() {
+		return quietly(acted.err)
+	}
 	settled := plan.Settle(decision, acted.results)
 	if err := r.writeStatus(ctx, observation.ReportJob, settled, acted); err != nil {
 		return quietly(err)

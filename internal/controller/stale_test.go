@@ -88,12 +88,18 @@ func TestStaleOperatorCreatesNoJob(t *testing.T) {
 			before := f.get("report")
 			// The first live read is the one that is decided on, the second comes before the creation.
 			reads := f.beforeLiveRead(2, func() error { return change(f, f.get("report")) })
-			f.reconcile("report")
+			told := len(f.told.lines)
+			result := f.reconcile("report")
 			if *reads < 2 {
 				t.Fatalf("%d live reads: the test shows nothing", *reads)
 			}
 			if job := f.job(before); job != nil {
 				t.Errorf("Job %s was created", job.Name)
+			}
+			message := f.get("report").Status.Message
+			if message != before.Status.Message || len(f.told.lines) != told || result.RequeueAfter != soon {
+				t.Errorf("status says %q, %d lines are new, looks again after %v: want nothing told and another look at once",
+					message, len(f.told.lines)-told, result.RequeueAfter)
 			}
 		})
 	}
