@@ -47,8 +47,15 @@ type HeldError struct {
 
 // Error names the holder and when to look again.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("lease %s is held by %s with token %d for another %v unless it is renewed",
-		e.Scope, e.Owner, e.Token, e.ExpiresIn)
+	holder := string(e.Owner)
+	if e.Token != 0 {
+		holder = fmt.Sprintf("%s with token %d", e.Owner, e.Token)
+	}
+	if e.ExpiresIn == 0 {
+		return fmt.Sprintf("lease %s is held by %s and never expires: remove the key %s if nobody holds it any more",
+			e.Scope, holder, e.Scope.LeaseKey())
+	}
+	return fmt.Sprintf("lease %s is held by %s for another %v unless it is renewed", e.Scope, holder, e.ExpiresIn)
 }
 
 // LostError says that the term holds its lease no longer: it never will again.

@@ -36,10 +36,11 @@ func (t Timing) StopAfter() time.Duration { return t.Trusted() - t.StopGracePeri
 // UncertainAfter is how long after the t0 of the last confirmation ownership becomes uncertain: RenewalTimeout after the
 // next renewal was due, and never later than StopAfter.
 func (t Timing) UncertainAfter() time.Duration {
-	if t.RenewalInterval == 0 || t.RenewalTimeout == 0 {
+	// Compared by subtraction, so that a very long RenewalTimeout does not wrap around.
+	if t.RenewalInterval == 0 || t.RenewalTimeout == 0 || t.RenewalTimeout > t.StopAfter()-t.RenewalInterval {
 		return t.StopAfter()
 	}
-	return min(t.StopAfter(), t.RenewalInterval+t.RenewalTimeout)
+	return t.RenewalInterval + t.RenewalTimeout
 }
 
 // Validate refuses a timing under which a report could not be stopped within its lease, naming the field and the number.
@@ -51,8 +52,8 @@ func (t Timing) Validate() error {
 		return fmt.Errorf("renewalInterval is %v: it must be at most a third of leaseDuration, %v",
 			t.RenewalInterval, t.LeaseDuration/3)
 	}
-	if t.StopGracePeriod < time.Second {
-		return fmt.Errorf("stopGracePeriod is %v: it must be at least 1s", t.StopGracePeriod)
+	if t.StopGracePeriod < time.Second || t.StopGracePeriod > MaxLeaseDuration {
+		return fmt.Errorf("stopGracePeriod is %v: it must be 1s to %v", t.StopGracePeriod, MaxLeaseDuration)
 	}
 	if t.RenewalTimeout < 0 {
 		return fmt.Errorf("renewalTimeout is %v: it must not be negative", t.RenewalTimeout)

@@ -23,6 +23,7 @@ var refusals = []struct{ text, why string }{
 	{"NOREPLICAS", "min-replicas-to-write is not met"},
 	{"BUSY ", "another script runs for too long"},
 	{"OOM command not allowed", "maxmemory is reached"},
+	{"OOM allow-oom flag is not set", "maxmemory is reached"},
 	{"MISCONF", "the server cannot save to disk"},
 	{"max number of clients reached", "maxclients is reached"},
 	{"NOAUTH", "a password is needed"},
@@ -36,6 +37,10 @@ var refusals = []struct{ text, why string }{
 	{"Error compiling script", "the server is older than Redis 7.0"},
 	{"unknown command", "the server or a proxy lacks a command"},
 }
+
+// refusedWithin marks a right that was found missing in the middle of a script, perhaps after it wrote: a release removes the
+// lease before it publishes. Some servers put NOPERM in front.
+const refusedWithin = "ACL failure in script"
 
 // classify says whether a failed exchange was certainly not executed, or may have been. The default is unknown.
 func classify(address string, err error) error {
@@ -56,7 +61,7 @@ func notExecuted(err error) bool {
 // refused recognizes an answer of the server itself; a text that comes from elsewhere proves nothing.
 func refused(err error) bool {
 	var answer goredis.Error
-	if !errors.As(err, &answer) {
+	if !errors.As(err, &answer) || strings.Contains(answer.Error(), refusedWithin) {
 		return false
 	}
 	for _, refusal := range refusals {

@@ -134,9 +134,17 @@ func (s *Store) granted(scope lease.Scope, text string) (lease.Token, error) {
 
 func held(scope lease.Scope, rest string) error {
 	left, value, _ := strings.Cut(rest, "|")
-	ms, _ := strconv.ParseInt(left, 10, 64) // -1: the key never expires
 	owner, token := lease.SplitValue(value)
-	return &lease.HeldError{Scope: scope, Owner: owner, Token: token, ExpiresIn: time.Duration(max(ms, 0)) * time.Millisecond}
+	return &lease.HeldError{Scope: scope, Owner: owner, Token: token, ExpiresIn: remaining(left)}
+}
+
+// remaining reads a PTTL: -1 is a key that never expires, and 0 one that ends within this millisecond.
+func remaining(pttl string) time.Duration {
+	ms, err := strconv.ParseInt(pttl, 10, 64)
+	if err != nil || ms < 0 {
+		return 0
+	}
+	return time.Duration(max(ms, 1)) * time.Millisecond
 }
 
 // Renew runs renew.lua for all in one pipeline, on the renewals' own connections.
