@@ -10,10 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
@@ -78,7 +81,7 @@ func TestReportWhoseLeaseIsLostIsStoppedInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.runEngine()
-	f.awaitSignal("report")
+	f.awaitSignal()
 
 	f.reconcile("report")
 	recorded := f.get("report")
@@ -108,6 +111,28 @@ func TestReportWhoseLeaseIsLostIsStoppedInOrder(t *testing.T) {
 	if diff := cmp.Diff(want, f.told.eventReasons()[4:]); diff != "" {
 		t.Errorf("events from the loss on (-want +got):\n%s", diff)
 	}
+}
+
+func TestReportWhoseLeaseIsNotConfirmedInTimeIsStopped(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", fast)
+	f.toRunning("report")
+	f.store.All(leasetest.Refuse)
+	f.runEngine()
+	f.awaitSignal()
+	stopping := f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonOwnershipUncertain)
+	for condition, want := range map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionOwnershipUncertain: metav1.ConditionTrue, v1alpha1.ConditionStopRequested: metav1.ConditionTrue,
+		v1alpha1.ConditionLeaseHeld: metav1.ConditionUnknown, v1alpha1.ConditionStoreReachable: metav1.ConditionFalse,
+	} {
+		if !meta.IsStatusConditionPresentAndEqual(stopping.Status.Conditions, condition, want) {
+			t.Errorf("condition %s is not %s: %+v", condition, want, stopping.Status.Conditions)
+		}
+	}
+	// Redis comes back and still has the lease: that revives nothing.
+	f.store.All(leasetest.None)
+	f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonOwnershipUncertain)
 }
 
 func TestDeletedReportJobGoesWhenItsPodIsProvenDead(t *testing.T) {
@@ -164,7 +189,7 @@ func TestRestartedOperatorAdoptsTheRunningReport(t *testing.T) {
 		t.Errorf("the new engine says %s", state.Phase)
 	}
 	f.runEngine()
-	f.awaitSignal("report")
+	f.awaitSignal()
 	after := f.expect("report", v1alpha1.PhaseRunning, v1alpha1.ReasonPodRunning)
 	if diff := cmp.Diff(before.Status.Execution, after.Status.Execution); diff != "" {
 		t.Errorf("the execution changed (-before +after):\n%s", diff)
