@@ -98,7 +98,7 @@ func TestSecondReportOfAJobIDWaitsForTheFirst(t *testing.T) {
 	if process.alive() {
 		t.Error("the second report runs and the container runtime still shows the first")
 	}
-	if death := process.death(t, 0); !death.Before(second.Status.Execution.AcquiredAt.Time) {
+	if death := process.death(t, time.Second); !death.Before(second.Status.Execution.AcquiredAt.Time) {
 		t.Errorf("the first was alive at %v, the second got the lease at %v", death, second.Status.Execution.AcquiredAt)
 	}
 	if older, newer := token(t, first), token(t, second); newer <= older {

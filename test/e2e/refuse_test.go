@@ -13,7 +13,7 @@ func TestKubectlApplyRefusesABadSpecWithTheFieldAndTheRule(t *testing.T) {
 	for name, tc := range map[string]struct{ old, instead, want string }{
 		"a lease too short":            {"leaseDuration: 15s", "leaseDuration: 1s", "spec.leaseDuration"},
 		"renewals too rare":            {"renewalInterval: 2s", "renewalInterval: 8s", "spec.renewalInterval"},
-		"a grace beyond the lease":     {"stopGracePeriod: 4s", "stopGracePeriod: 14s", "spec.stopGracePeriod"},
+		"a grace beyond the lease":     {"stopGracePeriod: 4s", "stopGracePeriod: 14s", "stopGracePeriod 14s"},
 		"a duration nobody can parse":  {"leaseDuration: 15s", "leaseDuration: 1d", "spec.leaseDuration"},
 		"a maxRuntime below the lease": {"leaseDuration: 15s", "leaseDuration: 15s\n  maxRuntime: 10s", "spec.maxRuntime"},
 		"a guard that does not exist":  {"leaseDuration: 15s", "leaseDuration: 15s\n  guard: Supervise", "spec.guard"},
