@@ -43,6 +43,9 @@ func removeLateJob(m *matter) *draft {
 	if !m.finished {
 		d.phase(v1alpha1.PhaseCompleting, m.completion.Reason,
 			"The report ended, but its Job may have another pod; that is deleted before the report finishes.")
+		if job != nil && m.execution.JobUID == "" {
+			return d // the UID is written down first: it tells that there was a Job, see mayRelease
+		}
 	}
 	d.do(deleteJobs(m.Strays)...)
 	if job != nil {

@@ -168,6 +168,9 @@ func (w *world) disturbJob(name string, suspend bool) {
 func (w *world) vanish(uid types.UID) {
 	if running := w.processes[uid]; running != nil && running.alive {
 		w.taint(running.jobID, "a pod vanished while its process lived")
+		if w.doubled[running.jobID] { // a second pod, which nobody may have seen
+			w.late[running.jobID] = true
+		}
 	}
 	delete(w.api.pods, uid)
 }
@@ -176,6 +179,7 @@ func (w *world) vanish(uid types.UID) {
 func (w *world) secondPod(name string) {
 	job := w.api.jobs[name]
 	if !job.Deleting && job.podMade {
+		w.doubled[w.jobIDs[job.owner]] = true
 		w.taint(w.jobIDs[job.owner], "the Job controller made a second pod")
 		w.createPod(&job)
 	}

@@ -129,7 +129,8 @@ func (w *world) checkStart(pod *simPod) {
 	if execution := reportJob.Status.Execution; execution == nil || execution.Token != pod.token {
 		w.fail("%s starts with token %s and the execution is %+v", pod.Name, pod.token, execution)
 	}
-	if reportJob.Status.Completion != nil {
+	// A Job that is refused to one operator can be made by another one; its lease is kept until its pod is gone.
+	if end := reportJob.Status.Completion; end != nil && end.Reason != v1alpha1.ReasonJobRefused {
 		w.fail("%s starts after the end: %+v", pod.Name, reportJob.Status.Completion)
 	}
 }
