@@ -49,9 +49,7 @@ func (e *Engine) await(ctx context.Context, woken <-chan struct{}, next func() (
 		}
 		var timer <-chan time.Time
 		if any {
-			t := time.NewTimer(left)
-			defer t.Stop()
-			timer = t.C
+			timer = time.After(left) // collected when it is not waited for any more
 		}
 		select {
 		case <-ctx.Done():
