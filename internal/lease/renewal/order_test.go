@@ -175,3 +175,34 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 		<-done
 	})
 }
+
+func TestAHaltStandsWhateverTheRenewalOnItsWayBrings(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*gate){
+		"confirmed":             func(*gate) {},
+		"gone":                  func(g *gate) { g.Remove("a/halted") },
+		"another's":             func(g *gate) { g.Set("a/halted", "x|1", time.Hour) },
+		"confirmed, but late":   func(*gate) { after(8 * time.Second) },
+		"gone after the lapse":  func(*gate) { after(time.Minute) },
+		"all data was lost":     func(g *gate) { g.LoseEverything() },
+		"held by an older term": func(g *gate) { g.Set("a/halted", string(leasetest.NewOwner(t))+"|1", time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			atGate(t, func(t *testing.T, g *gate, e *renewal.Engine) {
+				hold(t, g, e, "a/halted", timing)
+				after(timing.RenewalInterval)
+				e.Halt("a/halted")
+				before(g)
+				close(g.shut)
+				after(time.Hour)
+				if got := e.State("a/halted").Phase; got != renewal.Halted {
+					t.Errorf("the lease is %s", got)
+				}
+				if n := len(g.batches()); n != 1 {
+					t.Errorf("%d renewals, want the one that was on its way", n)
+				}
+			})
+		})
+	}
+}
