@@ -93,3 +93,55 @@ func TestTheErrorsTellWhatToDoNext(t *testing.T) {
 		}
 	}
 }
+
+func TestBothSidesOfEachBoundOfATiming(t *testing.T) {
+	t.Parallel()
+	const s, day = time.Second, 24 * time.Hour
+	for name, tc := range map[string]struct {
+		within, beyond lease.Timing
+	}{
+		"the shortest lease":   {lease.Timing{5 * s, 0, 0, s}, lease.Timing{5*s - 1, 0, 0, s}},
+		"the longest lease":    {lease.Timing{day, s, 0, s}, lease.Timing{day + 1, s, 0, s}},
+		"the longest interval": {lease.Timing{30 * s, 10 * s, 0, 2 * s}, lease.Timing{30 * s, 10*s + 1, 0, s}},
+		"no interval":          {lease.Timing{30 * s, 0, 0, s}, lease.Timing{30 * s, -1, 0, s}},
+		"no timeout":           {lease.Timing{30 * s, s, 0, s}, lease.Timing{30 * s, s, -1, s}},
+		"the shortest grace":   {lease.Timing{30 * s, s, 0, s}, lease.Timing{30 * s, s, 0, s - 1}},
+		"the longest grace":    {lease.Timing{30 * s, s, 0, 20 * s}, lease.Timing{30 * s, s, 0, 20*s + 1}},
+	} {
+		if err := tc.within.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if tc.beyond.Validate() == nil {
+			t.Errorf("%s: %+v is accepted", name, tc.beyond)
+		}
+	}
+}
+
+func TestAnOwnerIsThirtyTwoLowerCaseHexDigits(t *testing.T) {
+	t.Parallel()
+	const good = "0123456789abcdef0123456789abcdef"
+	for text, want := range map[string]bool{
+		good: true, strings.Repeat("0", 32): true,
+		"": false, good[:31]: false, good + "0": false, strings.ToUpper(good): false, good[:31] + "|": false,
+		good[:31] + "g": false, good[:30] + "\u00e9": false, good[:15] + " " + good[16:]: false,
+	} {
+		if err := lease.Owner(text).Validate(); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func FuzzATokenThatIsReadIsWrittenTheSame(f *testing.F) {
+	for _, seed := range []string{"", "0", "1", "01", "+1", "9007199254740991", "9007199254740992", "1e3", "\u0661"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		token, err := lease.ParseToken(text)
+		switch {
+		case err == nil && (token == 0 || token > lease.MaxToken || token.String() != text):
+			t.Errorf("%q is read as %d", text, token)
+		case err != nil && (token != 0 || !strings.Contains(err.Error(), "decimal number from 1 to 9007199254740991")):
+			t.Errorf("%q: %d, %v", text, token, err)
+		}
+	})
+}
