@@ -92,7 +92,7 @@
 //   - no lease is taken or removed in Redis by someone else and none runs out under a living report. With guard Off either is
 //     an overlap of at most the time the stop takes;
 //   - no pod vanishes from the API while its process lives on (forced deletion, a Node object removed too early);
-//     the lease then runs out by itself, unless that pod was a second one of its Job which nobody ever saw;
+//     the lease then runs out by itself, unless its Job made two pods of which nobody ever saw that one;
 //   - no request to create a Job takes effect after the lease under which it was sent has ended, or after the end of its
 //     execution was recorded. Only a second operator that was held up between its live read and its request can do that.
 //

@@ -32,8 +32,8 @@ func removeLateJob(m *matter) *draft {
 	if !m.finished && m.completion == nil {
 		return nil
 	}
-	job, pods := m.lateJob(), m.latePods()
-	if job == nil && len(pods) == 0 && (len(m.Strays) == 0 || !m.finished) {
+	job, pods, strays := m.lateJob(), m.latePods(), m.lateStrays()
+	if job == nil && len(pods)+len(strays) == 0 {
 		return nil
 	}
 	if !m.Live {
@@ -43,15 +43,29 @@ func removeLateJob(m *matter) *draft {
 	if !m.finished {
 		d.phase(v1alpha1.PhaseCompleting, m.completion.Reason,
 			"The report ended, but its Job may have another pod; that is deleted before the report finishes.")
-		if job != nil && m.execution.JobUID == "" {
-			return d // the UID is written down first: it tells that there was a Job, see mayRelease
-		}
 	}
-	d.do(deleteJobs(m.Strays)...)
+	if m.unrecordedJob() {
+		return d
+	}
+	d.do(deleteJobs(strays)...)
 	if job != nil {
 		d.do(DeleteJob{Name: job.Name, UID: job.UID})
 	}
 	return d.do(deletePods(m, pods)...)
+}
+
+// lateStrays are the stray Jobs of a finished report; those of an unfinished one are left for later.
+func (m *matter) lateStrays() []Job {
+	if !m.finished {
+		return nil
+	}
+	return m.Strays
+}
+
+// unrecordedJob says that the Job is there and its UID is not in the status of the unfinished report yet. It is written down
+// before the Job is deleted, since it tells that there was one; see mayRelease.
+func (m *matter) unrecordedJob() bool {
+	return !m.finished && m.ownJob() != nil && m.execution.JobUID == ""
 }
 
 // lateJob is a Job of ours that may still start pods although the end of the report is recorded.

@@ -59,7 +59,7 @@ func TestRemoveLateJob(t *testing.T) {
 					Pods: []plan.PodRef{{Name: "pod-2", UID: "pod-uid-2"}}, Grace: 10 * time.Second}}},
 		},
 		"a Job that was refused to this operator and made by another": {
-			obs: running(noPod, noJobYet, completed("Failed", "JobRefused", true)),
+			obs:  running(noPod, noJobYet, completed("Failed", "JobRefused", true)),
 			want: view{Rule: "RemoveLateJob", Phase: "Completing", Reason: "JobRefused", After: 5 * time.Second},
 		},
 		"such a Job once it is written down": {

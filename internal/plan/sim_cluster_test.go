@@ -168,9 +168,8 @@ func (w *world) disturbJob(name string, suspend bool) {
 func (w *world) vanish(uid types.UID) {
 	if running := w.processes[uid]; running != nil && running.alive {
 		w.taint(running.jobID, "a pod vanished while its process lived")
-		if w.doubled[running.jobID] { // a second pod, which nobody may have seen
-			w.late[running.jobID] = true
-		}
+		w.vanished[running.jobID] = true
+		w.unseen(running.jobID)
 	}
 	delete(w.api.pods, uid)
 }
@@ -180,6 +179,7 @@ func (w *world) secondPod(name string) {
 	job := w.api.jobs[name]
 	if !job.Deleting && job.podMade {
 		w.doubled[w.jobIDs[job.owner]] = true
+		w.unseen(w.jobIDs[job.owner])
 		w.taint(w.jobIDs[job.owner], "the Job controller made a second pod")
 		w.createPod(&job)
 	}
@@ -187,6 +187,13 @@ func (w *world) secondPod(name string) {
 		if o.work != nil && o.work.stage == stageAct { // too late for it to be seen
 			w.late[w.jobIDs[job.owner]] = true
 		}
+	}
+}
+
+// unseen: of two pods of one Job one vanished, perhaps before anybody saw it. The other one then passes for the only one.
+func (w *world) unseen(jobID string) {
+	if w.doubled[jobID] && w.vanished[jobID] {
+		w.late[jobID] = true
 	}
 }
 

@@ -42,11 +42,11 @@ type world struct {
 	jobIDs    map[types.UID]string
 	// written are the owners of the executions ever stored, by ReportJob.
 	written map[string][]string
-	// tainted are the jobIDs to which something outside the promise happened. Of them, doubled had a second pod, and late
-	// something that nobody could see in time: a late Job, a second pod that vanished.
-	tainted, doubled, late map[string]bool
-	rules                  map[string]int
-	history                []string
+	// tainted are the jobIDs to which something outside the promise happened. Of them, doubled had a second pod, vanished
+	// one that vanished alive, and late something that nobody could see in time: a late Job, or both of these.
+	tainted, doubled, vanished, late map[string]bool
+	rules                            map[string]int
+	history                          []string
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0).UTC(), api: newObjects(),
 		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
-		tainted: map[string]bool{}, doubled: map[string]bool{}, late: map[string]bool{}, rules: map[string]int{},
+		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{}, late: map[string]bool{}, rules: map[string]int{},
 		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{}},
 	}
 	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
