@@ -28,7 +28,7 @@ func execute() int {
 	case err != nil:
 		return 2
 	case opts.showVersion:
-		fmt.Fprintln(os.Stdout, version)
+		_, _ = fmt.Fprintln(os.Stdout, version)
 		return 0
 	}
 	if err := run(ctrl.SetupSignalHandler(), opts); err != nil {

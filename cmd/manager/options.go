@@ -43,7 +43,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return options{}, err
 	}
 	if err := opts.validate(flags.Args()); err != nil {
-		fmt.Fprintf(stderr, "manager: %v\nmanager --help lists the flags\n", err)
+		_, _ = fmt.Fprintf(stderr, "manager: %v\nmanager --help lists the flags\n", err)
 		return options{}, err
 	}
 	return opts, nil

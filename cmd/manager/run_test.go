@@ -31,7 +31,11 @@ func startCluster(t *testing.T) (kubeconfig string, api client.WithWatch) {
 		t.Fatal("KUBEBUILDER_ASSETS is not set: run make test, or " +
 			"export KUBEBUILDER_ASSETS=$(hack/cluster/cluster components envtest)")
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{
+		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true,
+		// Several packages start an API server at the same time, on as few as two cores.
+		ControlPlaneStartTimeout: time.Minute,
+	}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -3,9 +3,8 @@ package controller
 import (
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/plan"

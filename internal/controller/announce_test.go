@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/go-logr/logr/funcr"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/plan"

@@ -111,7 +111,7 @@ func (f *fixture) awaitSignal() {
 	}
 }
 
-// line and Eventf take what is announced.
+// line takes a log line.
 func (a *told) line(object string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,6 +122,7 @@ func (a *told) line(object string) {
 	a.lines = append(a.lines, line)
 }
 
+// Eventf takes an event.
 func (a *told) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

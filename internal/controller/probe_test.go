@@ -21,8 +21,10 @@ type scriptedStore struct {
 	answers []error
 }
 
+// Address names the store.
 func (s *scriptedStore) Address() string { return "redis:6379" }
 
+// Check gives the next answer.
 func (s *scriptedStore) Check(context.Context) error {
 	answer := s.answers[0]
 	if len(s.answers) > 1 {

@@ -5,13 +5,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/go-logr/logr"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/plan"

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -81,7 +80,7 @@ func TestSignalOvertakesWhatIsMerelyNew(t *testing.T) {
 	queue := priorityqueue.New[reconcile.Request]("signals")
 	defer queue.ShutDown()
 	var signals Signals
-	if err := signals.Source().Start(context.Background(), queue); err != nil {
+	if err := signals.Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 {

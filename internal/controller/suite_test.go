@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -59,6 +60,8 @@ func startAPIServer() {
 	apiServer.env = &envtest.Environment{
 		CRDDirectoryPaths:     []string{"../../config/crd/bases"},
 		ErrorIfCRDPathMissing: true,
+		// Several packages start an API server at the same time, on as few as two cores.
+		ControlPlaneStartTimeout: time.Minute,
 	}
 	apiServer.config, apiServer.err = apiServer.env.Start()
 }
