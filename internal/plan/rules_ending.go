@@ -228,8 +228,10 @@ func finishReport(m *matter) *draft {
 // mayRelease says that every process of the execution is proven gone. A Job that was refused to one operator and made by
 // another one had a pod whose end was not recorded.
 func (m *matter) mayRelease() bool {
-	refused := m.completion.Reason == v1alpha1.ReasonJobRefused
-	return m.completion.ProcessEnded && (!refused || m.execution.JobUID == "")
+	if m.completion.Reason == v1alpha1.ReasonJobRefused && (m.execution.JobUID != "" || m.ownJob() != nil) {
+		return false
+	}
+	return m.completion.ProcessEnded
 }
 
 func deleteJobs(jobs []Job) []Action {

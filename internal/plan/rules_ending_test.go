@@ -122,6 +122,8 @@ func TestConfirmStop(t *testing.T) {
 
 func foreignJob(o *plan.Observation) { o.Job.Ours = false }
 
+func jobFailed(o *plan.Observation) { o.Job.Ended = &plan.JobEnd{} }
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	stopping := func(reason string, actions ...plan.Action) view {
@@ -205,6 +207,9 @@ func TestFinishReport(t *testing.T) {
 		"without proof of the end it runs out": {
 			running(gone, completed("Failed", "PodVanished", false)),
 			finished("PodVanished", map[string]string{"LeaseHeld": "False/LeaseLapses"}, "lease_lapses/LeaseLapses")},
+		"a refused Job that was made and has ended unrecorded lets it run out": {
+			running(noPod, noJobYet, jobFailed, completed("Failed", "JobRefused", true)),
+			finished("JobRefused", map[string]string{"LeaseHeld": "False/LeaseLapses"}, "lease_lapses/LeaseLapses")},
 		"a refused Job that was made after all lets it run out": {
 			running(gone, completed("Failed", "JobRefused", true)),
 			finished("JobRefused", map[string]string{"LeaseHeld": "False/LeaseLapses"}, "lease_lapses/LeaseLapses")},
