@@ -1,7 +1,8 @@
 package leasetest
 
 import (
-	"bytes"
+	"bufio"
+	"io"
 	"net"
 	"os/exec"
 	"strings"
@@ -9,35 +10,71 @@ import (
 	"time"
 )
 
-// startLimit bounds the start of a redis-server, which takes some 10 ms.
-const startLimit = 20 * time.Second
+const (
+	// startLimit bounds the start of a redis-server, which takes some 10 ms.
+	startLimit = 20 * time.Second
+	// portAttempts bounds how often a port is drawn anew because another program took it first.
+	portAttempts = 10
+)
 
 // StartRedis starts a redis-server of its own on a free loopback port, without persistence, and returns its address and its
 // process. It ends with the test. More arguments are given to the server.
 func StartRedis(t testing.TB, args ...string) (address string, server *exec.Cmd) {
 	t.Helper()
-	port := freePort(t)
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--maxmemory-policy", "noeviction", "--dir", t.TempDir()}, args...)
+	var output string
+	for range portAttempts {
+		port := freePort(t)
+		server, output = launch(t, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+			"--maxmemory-policy", "noeviction", "--dir", t.TempDir()}, args...))
+		if server != nil {
+			return net.JoinHostPort("127.0.0.1", port), server
+		}
+		if !strings.Contains(output, "Address already in use") {
+			break
+		}
+	}
+	t.Fatalf("redis-server did not start:\n%s", output)
+	return "", nil
+}
+
+// launch starts a server and waits until it says itself that it is ready: what answers at the port could be another one. If it
+// ends instead, launch returns nil and what the server said.
+func launch(t testing.TB, args []string) (server *exec.Cmd, output string) {
+	t.Helper()
 	server = exec.Command("redis-server", args...)
-	var output bytes.Buffer
-	server.Stdout, server.Stderr = &output, &output
+	stdout, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stderr = server.Stdout
 	if err := server.Start(); err != nil {
 		t.Fatalf("this test needs a redis-server: %v\nmake test installs Debian's", err)
 	}
-	t.Cleanup(func() {
+	end := func() {
 		_ = server.Process.Kill() // it may have ended
 		_ = server.Wait()         // and then says how
-	})
-	address = net.JoinHostPort("127.0.0.1", port)
-	for deadline := time.Now().Add(startLimit); !answers(address); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			_ = server.Process.Kill()
-			_ = server.Wait()
-			t.Fatalf("redis-server does not answer at %s:\n%s", address, output.String())
+	}
+	limit := time.AfterFunc(startLimit, func() { _ = server.Process.Kill() })
+	defer limit.Stop()
+	output, ready := readUntilReady(stdout)
+	if !ready {
+		end()
+		return nil, output
+	}
+	t.Cleanup(end)
+	go func() { _, _ = io.Copy(io.Discard, stdout) }() // a full pipe would stop the server
+	return server, output
+}
+
+func readUntilReady(stdout io.Reader) (output string, ready bool) {
+	var said strings.Builder
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "Ready to accept connections") {
+			return said.String(), true
 		}
 	}
-	return address, server
+	return said.String(), false
 }
 
 func freePort(t testing.TB) string {
@@ -52,22 +89,4 @@ func freePort(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return port
-}
-
-func answers(address string) bool {
-	conn, err := net.DialTimeout("tcp", address, time.Second)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return false
-	}
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return false
-	}
-	reply := make([]byte, 64)
-	n, err := conn.Read(reply)
-	// A server that wants a password answers too.
-	return err == nil && (strings.HasPrefix(string(reply[:n]), "+PONG") || strings.Contains(string(reply[:n]), "NOAUTH"))
 }
