@@ -72,7 +72,7 @@
 //	data lost, or a replica that       nothing                   the same                          the same; tokens still increase
 //	  missed the lease is promoted
 //	Redis's clock stepped forward      nothing, too early        the same                          the same
-//	Redis out of memory                the lease                 renew and release, grant nothing  scripts that free run all the same
+//	Redis out of memory                the lease                 renew and release, grant nothing  they take no memory
 //	replies out of step                as before                 unknown, connections dropped      the nonce shows it
 //
 // # Not promised
