@@ -6,7 +6,8 @@
 //   - one pod and no second one: parallelism 1, completions 1, backoffLimit 0, restartPolicy Never,
 //     podReplacementPolicy Failed. A retry is a new grant with a new fencing token, hence never the Job controller's;
 //   - an end: activeDeadlineSeconds from maxRuntime, on the Job for the Job controller and on the pod for the kubelet,
-//     which needs no API server for it. Each counts from its own start; the operator counts from the grant;
+//     which needs no API server for it, and 2 s above it, so that the operator comes first as long as it lives. Each counts
+//     from its own start; the operator counts from the grant;
 //   - the stop: terminationGracePeriodSeconds is stopGracePeriod, because whoever deletes the pod (garbage collector, Job
 //     controller, eviction) uses the pod's own value;
 //   - no ttlSecondsAfterFinished: the Job must not vanish before its result is written down;

@@ -39,11 +39,17 @@ func JobFor(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) (*batc
 		},
 		Spec: template.Spec,
 	}
-	forceJob(&job.Spec, maxRuntime)
-	forcePod(&job.Spec.Template, maxRuntime, grace)
+	deadline := maxRuntime + deadlineSlack
+	forceJob(&job.Spec, deadline)
+	forcePod(&job.Spec.Template, deadline, grace)
 	identity.mark(&job.Spec.Template)
 	return job, nil
 }
+
+// deadlineSlack, in seconds, is how much later than the operator the Job controller and the kubelet end a report. They count
+// from start times that Kubernetes cuts to whole seconds. Were they first, a report that exits 0 on their SIGTERM would look
+// like one that succeeded.
+const deadlineSlack = 2
 
 // seconds reads a duration of the spec as whole seconds, rounded up.
 func seconds(field string, d v1alpha1.Duration) (int64, error) {
@@ -60,22 +66,22 @@ func ownerReference(reportJob *v1alpha1.ReportJob) metav1.OwnerReference {
 
 // forceJob sets what the operator owns of the Job. The fields set to nil are refused by the API server in a ReportJob;
 // here is the second line.
-func forceJob(spec *batchv1.JobSpec, maxRuntime int64) {
+func forceJob(spec *batchv1.JobSpec, deadline int64) {
 	*spec = batchv1.JobSpec{
 		Parallelism:           new(int32(1)),
 		Completions:           new(int32(1)),
 		CompletionMode:        new(batchv1.NonIndexedCompletion),
 		BackoffLimit:          new(int32(0)),
 		PodReplacementPolicy:  new(batchv1.Failed),
-		ActiveDeadlineSeconds: new(maxRuntime),
+		ActiveDeadlineSeconds: new(deadline),
 		Template:              spec.Template,
 	}
 }
 
-func forcePod(template *corev1.PodTemplateSpec, maxRuntime, grace int64) {
+func forcePod(template *corev1.PodTemplateSpec, deadline, grace int64) {
 	pod := &template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever
-	pod.ActiveDeadlineSeconds = new(maxRuntime)
+	pod.ActiveDeadlineSeconds = new(deadline)
 	pod.TerminationGracePeriodSeconds = new(grace)
 	if pod.AutomountServiceAccountToken == nil {
 		pod.AutomountServiceAccountToken = new(false)

@@ -100,8 +100,8 @@ func TestJobForRoundsDurationsUpAndRefusesWhatIsNone(t *testing.T) {
 		wantRuntime       int64
 		wantError         string
 	}{
-		"whole seconds stay":      {maxRuntime: "20m", grace: "10s", wantRuntime: 1200},
-		"a part of one counts":    {maxRuntime: "1500ms", grace: "10s", wantRuntime: 2},
+		"whole seconds stay":      {maxRuntime: "20m", grace: "10s", wantRuntime: 1202},
+		"a part of one counts":    {maxRuntime: "1500ms", grace: "10s", wantRuntime: 4},
 		"a bad maxRuntime":        {maxRuntime: "1d", grace: "10s", wantError: "spec.maxRuntime"},
 		"a missing grace is none": {maxRuntime: "1h", wantError: "spec.stopGracePeriod"},
 	} {

@@ -53,7 +53,7 @@ func checkJob(t *testing.T, rj *v1alpha1.ReportJob) {
 	spec := job.Spec
 	got := []any{*spec.Parallelism, *spec.Completions, *spec.BackoffLimit, string(*spec.PodReplacementPolicy),
 		*spec.ActiveDeadlineSeconds, string(spec.Template.Spec.RestartPolicy), *spec.Template.Spec.TerminationGracePeriodSeconds}
-	want := []any{int32(1), int32(1), int32(0), "Failed", int64(1200), "Never", int64(4)}
+	want := []any{int32(1), int32(1), int32(0), "Failed", int64(1202), "Never", int64(4)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job %s (-want +got):\n%s", job.Name, diff)
 	}
