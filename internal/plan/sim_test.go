@@ -54,7 +54,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0).UTC(), api: newObjects(),
 		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
-		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{}, late: map[string]bool{}, rules: map[string]int{},
+		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{},
+		late: map[string]bool{}, rules: map[string]int{},
 		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{}},
 	}
 	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
