@@ -159,7 +159,7 @@ type Execution struct {
 
 // Stop is the order to stop an execution. Once given it is never taken back: a later success of the pod changes nothing.
 type Stop struct {
-	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed or Deleted.
+	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed, PodVanished or Deleted.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`

@@ -18,6 +18,9 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/resources"
 )
 
+// refusal is the result of a Job that can never be.
+func refusal(err error) (plan.Result, error) { return plan.JobRefused{Message: err.Error()}, nil }
+
 // createJob creates the Job of the execution that is written down. Two looks come before it: a live one at the ReportJob,
 // since the one that was decided on may be outdated, and one at the engine, since the lease may have gone meanwhile.
 func (a *actor) createJob(ctx context.Context, action plan.CreateJob) (plan.Result, error) {
@@ -26,7 +29,7 @@ func (a *actor) createJob(ctx context.Context, action plan.CreateJob) (plan.Resu
 	}
 	job, err := resources.JobFor(a.reportJob, a.reportJob.Status.Execution)
 	if err != nil {
-		return plan.JobRefused{Message: err.Error()}, nil
+		return refusal(err)
 	}
 	if phase := a.view(a.name, refOf(a.reportJob.Status.Execution)).Phase; phase != plan.LeaseHeld {
 		return nil, a.outdated(fmt.Errorf("the lease is %s", phase))

@@ -60,8 +60,7 @@ func (a *actor) acquireRequest(action plan.AcquireLease) (lease.AcquireRequest, 
 // notGranted tells the three ways apart in which a lease is not granted. A request whose outcome is unknown is withdrawn once;
 // if that fails too, what it may have been granted runs out by itself.
 func (a *actor) notGranted(ctx context.Context, request lease.AcquireRequest, err error) plan.Result {
-	var held *lease.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return plan.LeaseHeldByOther{Owner: string(held.Owner), Token: tokenText(held.Token), ExpiresIn: held.ExpiresIn}
 	}
 	if lease.OutcomeOf(err) == lease.NotExecuted {

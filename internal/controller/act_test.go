@@ -20,10 +20,10 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
-// do carries actions out on a ReportJob as it is now.
-func (f *fixture) do(name string, actions ...plan.Action) acted {
+// do carries actions out on the ReportJob "report" as it is now.
+func (f *fixture) do(actions ...plan.Action) acted {
 	f.t.Helper()
-	return f.act(f.t.Context(), &plan.Observation{ReportJob: f.get(name)}, actions)
+	return f.act(f.t.Context(), &plan.Observation{ReportJob: f.get("report")}, actions)
 }
 
 func (f *fixture) doWithout(name string, actions ...plan.Action) acted {
@@ -49,13 +49,14 @@ func TestDeletionsNameTheirObjectsByUID(t *testing.T) {
 			plan.DeletePods{Pods: []plan.PodRef{{Name: "gone", UID: another}}, Grace: time.Second},
 		},
 	} {
-		acted := f.do("report", actions...)
+		acted := f.do(actions...)
 		if diff := cmp.Diff([]plan.Result{plan.Done{}, plan.Done{}}, acted.results); diff != "" || acted.err != nil {
 			t.Errorf("%s: error %v, results (-want +got):\n%s", name, acted.err, diff)
 		}
 	}
 	for _, object := range []client.Object{job, pod} {
-		if err := f.api.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetDeletionTimestamp() != nil {
+		err := f.api.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		if err != nil || object.GetDeletionTimestamp() != nil {
 			t.Errorf("%T %s was deleted: %v", object, object.GetName(), err)
 		}
 	}
@@ -66,7 +67,7 @@ func TestDeletePodsGoesOnAfterAFailureAndReportsIt(t *testing.T) {
 	f := newFixture(t)
 	f.create("report", nil)
 	_, pod := f.toRunning("report")
-	acted := f.do("report", plan.DeletePods{Grace: time.Second, Pods: []plan.PodRef{
+	acted := f.do(plan.DeletePods{Grace: time.Second, Pods: []plan.PodRef{
 		{Name: "no/name", UID: "uid"}, {Name: pod.Name, UID: pod.UID},
 	}}, plan.AddFinalizer{})
 	if acted.err == nil || len(acted.results) != 1 {
@@ -81,16 +82,16 @@ func TestFinalizerComesAndGoesOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("report", nil)
-	f.do("report", plan.AddFinalizer{})
+	f.do(plan.AddFinalizer{})
 	with := f.get("report")
 	if diff := cmp.Diff([]string{v1alpha1.Finalizer}, with.Finalizers); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
 	}
-	f.do("report", plan.AddFinalizer{})
+	f.do(plan.AddFinalizer{})
 	if again := f.get("report"); again.ResourceVersion != with.ResourceVersion {
 		t.Error("the finalizer was written twice")
 	}
-	if acted := f.do("report", plan.RemoveFinalizer{}); !acted.letGo || len(f.get("report").Finalizers) != 0 {
+	if acted := f.do(plan.RemoveFinalizer{}); !acted.letGo || len(f.get("report").Finalizers) != 0 {
 		t.Errorf("acted %+v, finalizers %v", acted, f.get("report").Finalizers)
 	}
 	if acted := f.doWithout("gone", plan.RemoveFinalizer{}); acted.err != nil || !acted.letGo {
@@ -141,16 +142,16 @@ func TestEngineIsToldAboutTheLeaseThatIsMeantAndNoOther(t *testing.T) {
 	f.create("report", nil)
 	execution := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated).Status.Execution
 	phase := func() renewal.Phase { return f.engine.State(subjectOf(f.key("report"))).Phase }
-	f.do("report", plan.HaltRenewal{Owner: execution.Owner, Token: "1", LeaseKey: execution.LeaseKey},
+	f.do(plan.HaltRenewal{Owner: execution.Owner, Token: "1", LeaseKey: execution.LeaseKey},
 		plan.ForgetLease{Owner: "another", Token: execution.Token, LeaseKey: execution.LeaseKey})
 	if phase() != renewal.Held {
 		t.Errorf("orders about other leases made it %s", phase())
 	}
-	f.do("report", plan.HaltRenewal{Owner: execution.Owner, Token: execution.Token, LeaseKey: execution.LeaseKey})
+	f.do(plan.HaltRenewal{Owner: execution.Owner, Token: execution.Token, LeaseKey: execution.LeaseKey})
 	if phase() != renewal.Halted {
 		t.Errorf("after the halt it is %s", phase())
 	}
-	f.do("report", plan.ForgetLease{Owner: execution.Owner, Token: execution.Token, LeaseKey: execution.LeaseKey})
+	f.do(plan.ForgetLease{Owner: execution.Owner, Token: execution.Token, LeaseKey: execution.LeaseKey})
 	if phase() != renewal.Untracked {
 		t.Errorf("after it was to be forgotten it is %s", phase())
 	}

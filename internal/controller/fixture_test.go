@@ -90,15 +90,13 @@ func (f *fixture) start() {
 	}
 }
 
-// runEngine lets the engine renew until the test, or the returned function, ends it.
-func (f *fixture) runEngine() (stop func()) {
+// runEngine lets the engine renew until the test ends.
+func (f *fixture) runEngine() {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var running sync.WaitGroup
 	engine := f.engine
 	running.Go(func() { _ = engine.Run(ctx) })
-	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
-	f.t.Cleanup(stop)
-	return stop
+	f.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 // awaitSignal waits for the engine's word about the only ReportJob.

@@ -83,14 +83,7 @@ func TestReportWhoseLeaseIsLostIsStoppedInOrder(t *testing.T) {
 	f.runEngine()
 	f.awaitSignal()
 
-	f.reconcile("report")
-	recorded := f.get("report")
-	if stop := recorded.Status.Stop; stop == nil || stop.Reason != v1alpha1.ReasonLeaseLost {
-		t.Fatalf("stop: %+v", stop)
-	}
-	if job := f.job(recorded); job == nil || job.DeletionTimestamp != nil {
-		t.Fatal("the Job is deleted before the reason is written down")
-	}
+	recorded := f.expectReasonFirst()
 	f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonLeaseLost)
 	if err := f.api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
@@ -111,6 +104,20 @@ func TestReportWhoseLeaseIsLostIsStoppedInOrder(t *testing.T) {
 	if diff := cmp.Diff(want, f.told.eventReasons()[4:]); diff != "" {
 		t.Errorf("events from the loss on (-want +got):\n%s", diff)
 	}
+}
+
+// expectReasonFirst reconciles once: the reason of the stop is written down, and nothing is deleted yet.
+func (f *fixture) expectReasonFirst() *v1alpha1.ReportJob {
+	f.t.Helper()
+	f.reconcile("report")
+	recorded := f.get("report")
+	if stop := recorded.Status.Stop; stop == nil || stop.Reason != v1alpha1.ReasonLeaseLost {
+		f.t.Fatalf("stop: %+v", stop)
+	}
+	if job := f.job(recorded); job == nil || job.DeletionTimestamp != nil {
+		f.t.Fatal("the Job is deleted before the reason is written down")
+	}
+	return recorded
 }
 
 func TestReportWhoseLeaseIsNotConfirmedInTimeIsStopped(t *testing.T) {

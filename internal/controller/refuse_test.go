@@ -97,7 +97,7 @@ func TestGrantThatCannotBeWrittenDownIsGivenBack(t *testing.T) {
 	f := newFixture(t)
 	f.create("report", nil)
 	var granted renewal.State
-	f.intercepted(statusPatch(func(write func() error, object client.Object) error {
+	f.intercepted(statusPatch(func(write func() error, _ client.Object) error {
 		granted = f.engine.State(subjectOf(f.key("report")))
 		other := f.get("report")
 		other.Annotations = map[string]string{"somebody": "was faster"}

@@ -9,17 +9,17 @@ import (
 // Result is what became of one action. The set is closed.
 type Result interface{ isResult() }
 
-// Done: the action was carried out and has nothing to tell.
+// Done means: the action was carried out and has nothing to tell.
 type Done struct{}
 
-// Failed: the action was not carried out, or that is unknown, and repeating it is right. The rest of the actions was not
+// Failed means: the action was not carried out, or that is unknown, and repeating it is right. The rest of the actions was not
 // tried.
 type Failed struct {
 	// Message says what happened, to which object and what to do next.
 	Message string
 }
 
-// LeaseGranted: Redis granted the lease and the engine tracks it.
+// LeaseGranted means: Redis granted the lease and the engine tracks it.
 type LeaseGranted struct {
 	// Owner is the 128-bit value in hex that was drawn for this grant; it becomes the execution's ID.
 	Owner string
@@ -31,7 +31,7 @@ type LeaseGranted struct {
 	Job string
 }
 
-// LeaseHeldByOther: another execution holds the lease.
+// LeaseHeldByOther means: another execution holds the lease.
 type LeaseHeldByOther struct {
 	// Owner and Token are the holder's, as found in Redis.
 	Owner, Token string
@@ -39,7 +39,7 @@ type LeaseHeldByOther struct {
 	ExpiresIn time.Duration
 }
 
-// AcquireUnknown: whether the lease was granted is unknown. Nothing starts under it; a grant lapses by itself.
+// AcquireUnknown means: whether the lease was granted is unknown. Nothing starts under it; a grant lapses by itself.
 type AcquireUnknown struct {
 	// Address is that of Redis, without credentials.
 	Address string
@@ -47,7 +47,7 @@ type AcquireUnknown struct {
 	Message string
 }
 
-// StoreUnreachable: Redis did not get the request, or refused to work on it; nothing was executed.
+// StoreUnreachable means: Redis did not get the request, or refused to work on it; nothing was executed.
 type StoreUnreachable struct {
 	// Address is that of Redis, without credentials.
 	Address string
@@ -55,31 +55,31 @@ type StoreUnreachable struct {
 	Message string
 }
 
-// JobCreated: the Job exists, made now or, by this or another operator, before.
+// JobCreated means: the Job exists, made now or, by this or another operator, before.
 type JobCreated struct {
 	UID types.UID
 }
 
-// JobRefused: the API server refuses the Job and will refuse it again: invalid, forbidden, or its name is taken by a Job
+// JobRefused means: the API server refuses the Job and will refuse it again: invalid, forbidden, or its name is taken by a Job
 // that is not ours. No Job of this execution exists.
 type JobRefused struct {
 	// Message is the API server's.
 	Message string
 }
 
-// LeaseReleased: the lease was held by this execution until now and is free.
+// LeaseReleased means: the lease was held by this execution until now and is free.
 type LeaseReleased struct{}
 
-// LeaseGone: nobody holds the lease; it ran out, or an earlier release took effect.
+// LeaseGone means: nobody holds the lease; it ran out, or an earlier release took effect.
 type LeaseGone struct{}
 
-// LeaseOfOther: the lease is another's by now.
+// LeaseOfOther means: the lease is another's by now.
 type LeaseOfOther struct {
 	// Owner and Token are the holder's, as found in Redis.
 	Owner, Token string
 }
 
-// ReleaseUnknown: whether the lease was released is unknown.
+// ReleaseUnknown means: whether the lease was released is unknown.
 type ReleaseUnknown struct {
 	// Address is that of Redis, without credentials.
 	Address string

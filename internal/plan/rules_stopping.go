@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -226,16 +227,16 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 
 // failure says in a sentence how a pod failed.
 func failure(pod *Pod) string {
-	message := fmt.Sprintf("Pod %s ended", pod.Name)
+	ended := []string{fmt.Sprintf("Pod %s ended", pod.Name)}
 	if pod.ExitCode != nil {
-		message += fmt.Sprintf(" with exit code %d", *pod.ExitCode)
+		ended[0] += fmt.Sprintf(" with exit code %d", *pod.ExitCode)
 	}
 	for _, reason := range []string{pod.ContainerReason, pod.Reason, pod.Disruption} {
 		if reason != "" {
-			message += ", " + reason
+			ended = append(ended, reason)
 		}
 	}
-	message += "."
+	message := strings.Join(ended, ", ") + "."
 	if pod.Message != "" {
 		message += " " + pod.Message
 	}

@@ -1,8 +1,9 @@
 package plan_test
 
 import (
-	"github.com/leasehold-dev/leasehold/internal/plan"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
 // acquire asks Redis for the lease, with a new owner each time.

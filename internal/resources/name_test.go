@@ -18,10 +18,12 @@ func TestJobName(t *testing.T) {
 		// want is the name without its hash.
 		want string
 	}{
-		"a short name stays whole":               {"revenue", "41", "revenue-41-"},
-		"dots become dashes":                     {"revenue.eu.2026", "41", "revenue-eu-2026-41-"},
-		"a long name is cut":                     {strings.Repeat("n", 253), longest, strings.Repeat("n", 31) + "-" + longest + "-"},
-		"a cut never leaves a dash at the end":   {strings.Repeat("n", 30) + ".tail", longest, strings.Repeat("n", 30) + "-" + longest + "-"},
+		"a short name stays whole": {"revenue", "41", "revenue-41-"},
+		"dots become dashes":       {"revenue.eu.2026", "41", "revenue-eu-2026-41-"},
+		"a long name is cut":       {strings.Repeat("n", 253), longest, strings.Repeat("n", 31) + "-" + longest + "-"},
+		"a cut never leaves a dash at the end": {
+			strings.Repeat("n", 30) + ".tail", longest, strings.Repeat("n", 30) + "-" + longest + "-",
+		},
 		"a name may begin with a digit":          {"2026-11", "41", "2026-11-41-"},
 		"a name of which nothing is left is met": {"...", "41", "report-41-"},
 	} {

@@ -73,7 +73,7 @@ type step struct{ command, reply string }
 func vectors(t *testing.T) []vector {
 	t.Helper()
 	var all []vector
-	for _, text := range strings.Split(strings.TrimSpace(fenced(t, "vectors")[0]), "\n\n") {
+	for text := range strings.SplitSeq(strings.TrimSpace(fenced(t, "vectors")[0]), "\n\n") {
 		lines := strings.Split(text, "\n")
 		v := vector{name: strings.TrimPrefix(lines[0], "# ")}
 		if lines = lines[1:]; len(lines) == 0 || len(lines)%2 != 0 {
@@ -151,7 +151,7 @@ func TestThePublishedRightsSuffice(t *testing.T) {
 	address, _ := leasetest.StartRedis(t)
 	r := newRaw(t, address)
 	rule := []any{"ACL", "SETUSER", "leasehold", "on", ">" + password}
-	for _, right := range strings.Fields(fenced(t, "acl")[0]) {
+	for right := range strings.FieldsSeq(fenced(t, "acl")[0]) {
 		rule = append(rule, right)
 	}
 	r.must(r.client.Do(t.Context(), rule...).Err())

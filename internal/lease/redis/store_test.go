@@ -17,6 +17,8 @@ import (
 const (
 	scope = lease.Scope("finance/revenue")
 	ttl   = 30 * time.Second
+	// window is longer than a request may be late after its sender gave up, which is a second.
+	window = 1500 * time.Millisecond
 )
 
 // raw is leasetest.Raw on a real server, over a client of its own.
@@ -76,16 +78,16 @@ func newStore(t testing.TB, options redis.Options) *redis.Store {
 }
 
 // startStore starts a server with a store on it.
-func startStore(t testing.TB, args ...string) (*redis.Store, raw, *exec.Cmd) {
+func startStore(t testing.TB) (*redis.Store, raw, *exec.Cmd) {
 	t.Helper()
-	address, server := leasetest.StartRedis(t, args...)
+	address, server := leasetest.StartRedis(t)
 	return newStore(t, redis.Options{Address: address}), newRaw(t, address), server
 }
 
 func TestRedisConforms(t *testing.T) {
 	t.Parallel()
 	store, r, _ := startStore(t)
-	leasetest.Conformance(t, func(t *testing.T) leasetest.Backend {
+	leasetest.Conformance(t, func(*testing.T) leasetest.Backend {
 		r.LoseEverything()
 		return leasetest.Backend{Store: store, Raw: r}
 	})
@@ -158,8 +160,8 @@ func TestAnAcquireThatRunsLateGrantsNothing(t *testing.T) {
 	if lease.OutcomeOf(err) == lease.Executed {
 		t.Fatalf("a stopped server granted: %v", err)
 	}
-	// The request waits in the server's socket for longer than its window.
-	time.Sleep(1500 * time.Millisecond)
+	// The request waits in the server's socket until its window is over.
+	<-time.After(window)
 	resume(t, server)
 	if err := store.Check(t.Context()); err != nil {
 		t.Fatal(err)
@@ -182,7 +184,7 @@ func TestALateRunOfTheScriptItselfIsRefusedByTheWindow(t *testing.T) {
 	defer cancel()
 	_, err := held.Acquire(ctx, lease.AcquireRequest{Scope: scope, Owner: leasetest.NewOwner(t), TTL: ttl})
 	checkUnknown(t, err)
-	time.Sleep(1500 * time.Millisecond)
+	<-time.After(window)
 	proxy.releaseScripts(t)
 	waitForCalls(t, r, "evalsha", 3)
 	if got := r.Get(scope); got != "" {

@@ -69,10 +69,11 @@ func (b *bench) count(r renewal.Result) int {
 	return b.results[r]
 }
 
-func (b *bench) signals(s renewal.Subject) int {
+// signals counts those about subject.
+func (b *bench) signals() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.notified[s]
+	return b.notified[subject]
 }
 
 // track acquires a lease for a subject and hands it to the engine.
@@ -114,7 +115,7 @@ func TestALeaseIsRenewedForHours(t *testing.T) {
 		if n := state.Renewals; n < 5760 || n > 6400 {
 			b.Errorf("%d renewals in 8 hours", n)
 		}
-		if n := b.signals(subject); n != 0 {
+		if n := b.signals(); n != 0 {
 			b.Errorf("%d signals, and nothing happened", n)
 		}
 	})
@@ -141,7 +142,7 @@ func TestALostLeaseIsToldAtTheNextRenewal(t *testing.T) {
 				}
 				after(time.Hour)
 				b.wantPhase(subject, renewal.Lost)
-				if n := b.signals(subject); n != 1 {
+				if n := b.signals(); n != 1 {
 					b.Errorf("%d signals, want 1", n)
 				}
 				if n := b.count(renewal.Refused); n != 1 {
@@ -180,7 +181,7 @@ func TestALeaseIsUncertainWhenTheStopMustBegin(t *testing.T) {
 				b.wantPhase(subject, renewal.Held)
 				after(time.Nanosecond)
 				b.wantPhase(subject, renewal.Uncertain)
-				if n := b.signals(subject); n != 1 {
+				if n := b.signals(); n != 1 {
 					b.Errorf("%d signals, want 1", n)
 				}
 				b.faults.All(leasetest.None)

@@ -84,7 +84,7 @@ func TestAForgottenLeaseLapsesAndIsUnknown(t *testing.T) {
 		b.wantPhase(subject, renewal.Untracked)
 		after(time.Minute)
 		b.wantPhase(subject, renewal.Untracked)
-		if n := b.signals(subject); n != 0 {
+		if n := b.signals(); n != 0 {
 			b.Errorf("%d signals about a lease that was forgotten", n)
 		}
 	})
@@ -167,7 +167,9 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 		after(time.Minute)
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
 		if g.widest != 100 || g.mostInFlight != 4 {
 			b.Errorf("batches of up to %d, up to %d at a time; want 100 and 4", g.widest, g.mostInFlight)
 		}

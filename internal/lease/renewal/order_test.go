@@ -28,7 +28,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{Memory: leasetest.NewMemory(), shut: make(chan struct{})} }
 
-func (g *gate) Renew(_ context.Context, renewals []lease.Renewal) []error {
+func (g *gate) Renew(ctx context.Context, renewals []lease.Renewal) []error {
 	scopes := make([]lease.Scope, len(renewals))
 	for i, r := range renewals {
 		scopes[i] = r.Term.Scope
@@ -37,7 +37,7 @@ func (g *gate) Renew(_ context.Context, renewals []lease.Renewal) []error {
 	g.asked = append(g.asked, scopes)
 	g.mu.Unlock()
 	<-g.shut
-	return g.Memory.Renew(context.Background(), renewals)
+	return g.Memory.Renew(context.WithoutCancel(ctx), renewals)
 }
 
 func (g *gate) batches() [][]lease.Scope {
@@ -63,7 +63,7 @@ func atGate(t *testing.T, test func(t *testing.T, g *gate, e *renewal.Engine)) {
 	})
 }
 
-func hold(t *testing.T, g *gate, e *renewal.Engine, scope lease.Scope, timing lease.Timing) {
+func (g *gate) hold(t *testing.T, e *renewal.Engine, scope lease.Scope, timing lease.Timing) {
 	t.Helper()
 	e.Track(renewal.Subject(scope), leasetest.MustAcquire(t, g, scope, timing.LeaseDuration), timing)
 }
@@ -71,7 +71,7 @@ func hold(t *testing.T, g *gate, e *renewal.Engine, scope lease.Scope, timing le
 func TestAConfirmationAfterTheDeadlineRevivesNothing(t *testing.T) {
 	t.Parallel()
 	atGate(t, func(t *testing.T, g *gate, e *renewal.Engine) {
-		hold(t, g, e, "a/late", timing)
+		g.hold(t, e, "a/late", timing)
 		after(13 * time.Second)
 		if got := e.State("a/late").Phase; got != renewal.Uncertain {
 			t.Errorf("without an answer the lease is %s", got)
@@ -96,7 +96,7 @@ func TestAStoreThatNeverReturnsDoesNotStopTheSupervisor(t *testing.T) {
 	atGate(t, func(t *testing.T, g *gate, e *renewal.Engine) {
 		var want []renewal.Phase
 		for i := range 500 {
-			hold(t, g, e, lease.Scope(fmt.Sprintf("many/%d", i)), timing)
+			g.hold(t, e, lease.Scope(fmt.Sprintf("many/%d", i)), timing)
 			want = append(want, renewal.Uncertain)
 		}
 		after(13 * time.Second)
@@ -119,14 +119,14 @@ func TestTheEarliestDeadlineGoesFirst(t *testing.T) {
 	atGate(t, func(t *testing.T, g *gate, e *renewal.Engine) {
 		// Each of these occupies one of the four slots.
 		for i := range 4 {
-			hold(t, g, e, lease.Scope(fmt.Sprintf("slot/%d", i)), timing)
+			g.hold(t, e, lease.Scope(fmt.Sprintf("slot/%d", i)), timing)
 			after(6 * time.Second)
 		}
 		patient := lease.Timing{LeaseDuration: time.Hour, RenewalInterval: time.Second, StopGracePeriod: time.Second}
 		urgent := lease.Timing{LeaseDuration: time.Minute, RenewalInterval: 20 * time.Second, StopGracePeriod: 5 * time.Second}
-		hold(t, g, e, "urgent/1", urgent)
+		g.hold(t, e, "urgent/1", urgent)
 		for i := range 150 {
-			hold(t, g, e, lease.Scope(fmt.Sprintf("patient/%d", i)), patient)
+			g.hold(t, e, lease.Scope(fmt.Sprintf("patient/%d", i)), patient)
 		}
 		after(20 * time.Second)
 		if n := len(g.batches()); n != 4 {
@@ -175,7 +175,9 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 			t.Errorf("poisoned %+v, good %+v", bad, good)
 		}
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -193,7 +195,7 @@ func TestAHaltStandsWhateverTheRenewalOnItsWayBrings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atGate(t, func(t *testing.T, g *gate, e *renewal.Engine) {
-				hold(t, g, e, "a/halted", timing)
+				g.hold(t, e, "a/halted", timing)
 				after(timing.RenewalInterval)
 				e.Halt("a/halted")
 				before(g)
