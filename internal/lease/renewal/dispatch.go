@@ -33,8 +33,8 @@ func (e *Engine) dispatch(ctx context.Context, work *sync.WaitGroup) {
 func (e *Engine) nextDue() (time.Time, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if at, any := e.ready.next(); any {
-		return at.Add(-time.Hour), true // due already, whatever its deadline
+	if _, any := e.ready.next(); any {
+		return time.Time{}, true // due already, however far its deadline is
 	}
 	return e.due.next()
 }
@@ -121,10 +121,7 @@ func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
 	entry.lastResult = result
 	switch result {
 	case Confirmed:
-		entry.confirm(m.t0)
-		if entry.timing.RenewalInterval > 0 {
-			e.due.push(item{jittered(entry.trust, entry.timing), entry})
-		}
+		e.confirm(entry, m.t0)
 	case TooLate:
 		entry.end(Uncertain, "the confirmation of the renewal came too late")
 	case Refused:
@@ -134,6 +131,20 @@ func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
 		e.due.push(item{m.now.Add(retryMin + rand.N(retrySpread)), entry})
 	}
 	return result, entry.phase != before
+}
+
+// confirm extends the entry's trust and plans its next renewal. Only the end of an adoption can bring a deadline that is
+// earlier than the one before.
+func (e *Engine) confirm(entry *entry, t0 time.Time) {
+	before := entry.deadline
+	entry.confirm(t0)
+	if entry.deadline.Before(before) {
+		e.deadlines.push(item{entry.deadline, entry})
+		wake(e.wakeSupervisor)
+	}
+	if entry.timing.RenewalInterval > 0 {
+		e.due.push(item{jittered(entry.trust, entry.timing), entry})
+	}
 }
 
 func resultOf(err error) Result {

@@ -68,9 +68,10 @@ type Engine struct {
 
 	mu        sync.Mutex
 	entries   map[Subject]*entry
-	due       queue // entries that wait for their next renewal, by the time it is due
-	ready     queue // entries whose renewal is due, by deadline
-	deadlines queue // every live entry once, by the deadline known when it was put there
+	due       queue     // entries that wait for their next renewal, by the time it is due
+	ready     queue     // entries whose renewal is due, by deadline
+	deadlines queue     // every live entry, by the deadline known when it was put there or an earlier one
+	untold    []Subject // entries that became Uncertain and whose caller has not heard of it
 }
 
 // New makes an engine.
@@ -93,6 +94,8 @@ func New(options Options) *Engine {
 // Track renews a lease that was just granted. It replaces whatever the subject had before.
 func (e *Engine) Track(subject Subject, grant lease.Grant, timing lease.Timing) {
 	trust := lease.NewTrust(grant.At, timing)
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.add(&entry{
 		subject: subject, term: grant.Term, timing: timing, phase: Held,
 		trust: trust, deadline: trust.UncertainAt(), confirmed: grant.At,
@@ -103,10 +106,12 @@ func (e *Engine) Track(subject Subject, grant lease.Grant, timing lease.Timing) 
 // none does within the longest of renewalTimeout, renewalInterval and 1 s. Adopting what the subject has already changes
 // nothing.
 func (e *Engine) Adopt(subject Subject, term lease.Term, timing lease.Timing) {
-	if e.State(subject).Term == term {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if known := e.current(subject, now); known != nil && known.term == term {
 		return
 	}
-	now := time.Now()
 	e.add(&entry{
 		subject: subject, term: term, timing: timing, phase: Adopting,
 		deadline: now.Add(max(timing.RenewalTimeout, timing.RenewalInterval, minAdoption)),
@@ -117,7 +122,7 @@ func (e *Engine) Adopt(subject Subject, term lease.Term, timing lease.Timing) {
 func (e *Engine) Halt(subject Subject) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.entries[subject]; entry != nil && entry.live() {
+	if entry := e.current(subject, time.Now()); entry != nil && entry.live() {
 		entry.end(Halted, "renewals were stopped")
 	}
 }
@@ -132,11 +137,12 @@ func (e *Engine) Forget(subject Subject) {
 	}
 }
 
-// State returns what is known of the subject's lease; Untracked if nothing is.
+// State returns what is known of the subject's lease; Untracked if nothing is. It looks at the clock itself: after a freeze
+// of the process the caller may come before the supervisor.
 func (e *Engine) State(subject Subject) State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.entries[subject]; entry != nil {
+	if entry := e.current(subject, time.Now()); entry != nil {
 		return entry.state()
 	}
 	return State{Phase: Untracked}
@@ -166,8 +172,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
+// add puts an entry in the place of the subject's old one. The lock is held.
 func (e *Engine) add(entry *entry, due time.Time) {
-	e.mu.Lock()
 	if old := e.entries[entry.subject]; old != nil {
 		old.forgotten = true
 	}
@@ -176,7 +182,6 @@ func (e *Engine) add(entry *entry, due time.Time) {
 		e.due.push(item{due, entry})
 	}
 	e.deadlines.push(item{entry.deadline, entry})
-	e.mu.Unlock()
 	wake(e.wakeDispatcher)
 	wake(e.wakeSupervisor)
 }

@@ -18,18 +18,37 @@ func (e *Engine) supervise(ctx context.Context) {
 func (e *Engine) nextDeadline() (time.Time, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(e.untold) > 0 {
+		return time.Time{}, true
+	}
 	return e.deadlines.next()
 }
 
-// expire ends every lease whose deadline has come, and puts those that were renewed meanwhile back with their new one.
+// current returns the subject's entry as of now; nil if there is none. The lock is held.
+func (e *Engine) current(subject Subject, now time.Time) *entry {
+	entry := e.entries[subject]
+	if entry != nil && entry.live() && !entry.deadline.After(now) {
+		e.lapse(entry, now)
+		wake(e.wakeSupervisor)
+	}
+	return entry
+}
+
+// lapse calls an entry uncertain; the supervisor tells.
+func (e *Engine) lapse(entry *entry, now time.Time) {
+	entry.end(Uncertain, entry.silence(now))
+	e.untold = append(e.untold, entry.subject)
+}
+
+// expire ends every lease whose deadline has come, and puts those that were renewed meanwhile back with their new one. It
+// returns those whose end was not told yet.
 func (e *Engine) expire(now time.Time) []Subject {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var expired []Subject
 	for {
 		first, any := e.deadlines.first()
 		if !any || first.at.After(now) {
-			return expired
+			break
 		}
 		e.deadlines.pop()
 		entry := first.entry
@@ -37,9 +56,11 @@ func (e *Engine) expire(now time.Time) []Subject {
 			e.deadlines.push(item{entry.deadline, entry})
 			continue
 		}
-		entry.end(Uncertain, entry.silence(now))
-		expired = append(expired, entry.subject)
+		e.lapse(entry, now)
 	}
+	untold := e.untold
+	e.untold = nil
+	return untold
 }
 
 // silence says for how long nothing was confirmed, and what the last renewal met.
