@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -85,10 +86,10 @@ type Term struct {
 func (t Term) Value() string { return string(t.Owner) + "|" + t.Token.String() }
 
 // SplitValue reads a lease key's value. What another program put there in another form comes back whole as the owner, with
-// token 0.
+// token 0: also a token without an owner, since no owner means that the key is gone.
 func SplitValue(value string) (Owner, Token) {
 	owner, text, found := strings.Cut(value, "|")
-	if !found {
+	if !found || owner == "" {
 		return Owner(value), 0
 	}
 	token, err := ParseToken(text)
@@ -117,10 +118,21 @@ type AcquireRequest struct {
 	Floor Token
 }
 
+// Validate refuses a request that no store may send.
+func (r AcquireRequest) Validate() error {
+	if r.TTL < MinLeaseDuration || r.TTL > MaxLeaseDuration {
+		return fmt.Errorf("a lease of %v was asked for: it must be %v to %v", r.TTL, MinLeaseDuration, MaxLeaseDuration)
+	}
+	if r.Floor > MaxToken {
+		return fmt.Errorf("the floor %d is above the highest fencing token, %d", r.Floor, MaxToken)
+	}
+	return errors.Join(r.Scope.Validate(), r.Owner.Validate())
+}
+
 // Renewal is one lease to renew.
 type Renewal struct {
 	Term Term
-	// TTL is the leaseDuration, 5 s to 24 h in whole milliseconds.
+	// TTL is the leaseDuration, 5 s to 24 h in whole milliseconds. Less than 5 s counts as 5 s: a longer lease harms no one.
 	TTL time.Duration
 }
 

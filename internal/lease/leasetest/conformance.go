@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func Conformance(t *testing.T, newBackend func(t *testing.T) Backend) {
 		"another kind of holder is named as it is":                 foreignHolder,
 		"the same owner asking again gets the same term":           sameOwner,
 		"a renewal sets the remaining time":                        renewExtends,
+		"a renewal for no time at all is one for the least":        renewForNoTime,
 		"a renewal never creates a lease":                          renewNeverCreates,
 		"a renewal leaves another's lease alone":                   renewLeavesOthers,
 		"a batch of renewals is answered one by one":               renewBatch,
@@ -119,7 +121,7 @@ func foreignHolder(t *testing.T, b Backend) {
 		"a-cron-box|7":               {Owner: "a-cron-box", Token: 7},
 		"a|b|c":                      {Owner: "a|b|c"},
 		"a|9007199254740993":         {Owner: "a|9007199254740993"},
-		"|5":                         {Owner: "", Token: 5},
+		"|5":                         {Owner: "|5"},
 		string(NewOwner(t)) + "|007": {},
 	} {
 		b.Raw.Set(scope, value, ttl)
@@ -128,7 +130,7 @@ func foreignHolder(t *testing.T, b Backend) {
 		if !ok {
 			t.Fatalf("%q: got %v, want a HeldError", value, err)
 		}
-		if want.Owner == "" && want.Token == 0 {
+		if want.Owner == "" {
 			want.Owner = lease.Owner(value)
 		}
 		if held.Owner != want.Owner || held.Token != want.Token {
@@ -163,6 +165,8 @@ func nonsense(t *testing.T, b Backend) {
 		"an owner with a bar":   {Scope: scope, Owner: owner[:31] + "|", TTL: ttl},
 		"an upper-case owner":   {Scope: scope, Owner: "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", TTL: ttl},
 		"an owner of 31 digits": {Scope: scope, Owner: owner[:31], TTL: ttl},
+		"a floor too high":      {Scope: scope, Owner: owner, TTL: ttl, Floor: lease.MaxToken + 1},
+		"the highest floor":     {Scope: scope, Owner: owner, TTL: ttl, Floor: math.MaxUint64},
 	} {
 		_, err := b.Store.Acquire(t.Context(), request)
 		if err == nil {

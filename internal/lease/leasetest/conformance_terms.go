@@ -32,6 +32,16 @@ func renewExtends(t *testing.T, b Backend) {
 	}
 }
 
+func renewForNoTime(t *testing.T, b Backend) {
+	grant := MustAcquire(t, b.Store, scope, ttl)
+	if err := b.Store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: -time.Second}})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if left := b.Raw.TTL(scope); left <= 0 || left > lease.MinLeaseDuration {
+		t.Errorf("the lease lives for %v, want %v", left, lease.MinLeaseDuration)
+	}
+}
+
 func renewNeverCreates(t *testing.T, b Backend) {
 	grant := MustAcquire(t, b.Store, scope, ttl)
 	b.Raw.Remove(scope)

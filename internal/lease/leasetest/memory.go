@@ -64,7 +64,7 @@ func (m *Memory) Renew(ctx context.Context, renewals []lease.Renewal) []error {
 	errs := make([]error, len(renewals))
 	for i, r := range renewals {
 		errs[i] = m.compare(ctx, r.Term.Scope, r.Term.Value(), func(key string) {
-			m.leases[key] = record{r.Term.Value(), time.Now().Add(r.TTL)}
+			m.leases[key] = record{r.Term.Value(), time.Now().Add(max(r.TTL, lease.MinLeaseDuration))}
 		})
 	}
 	return errs

@@ -3,7 +3,6 @@ package leasetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
@@ -13,11 +12,7 @@ var errOverflow = errors.New("no fencing token is left")
 
 // refusal checks what the real store checks before it sends anything.
 func (m *Memory) refusal(ctx context.Context, request lease.AcquireRequest) error {
-	err := errors.Join(request.Scope.Validate(), request.Owner.Validate())
-	if request.TTL < lease.MinLeaseDuration || request.TTL > lease.MaxLeaseDuration {
-		err = errors.Join(err, fmt.Errorf("a lease of %v was asked for", request.TTL))
-	}
-	if err != nil {
+	if err := request.Validate(); err != nil {
 		return &lease.NotExecutedError{Address: m.Address(), Cause: err}
 	}
 	return unsent(ctx, m.Address())

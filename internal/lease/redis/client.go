@@ -117,13 +117,15 @@ func (c *client) finish(answers []answer) {
 
 // read takes the reply of one call and checks its nonce. A call that the pipeline never got to carries the pipeline's error.
 func read(c call, nonce string, pipeErr error) answer {
-	text, err := c.Text()
-	if err != nil {
+	value, err := c.Result()
+	if err == nil && value == nil {
+		err = pipeErr
+	}
+	if err != nil && !errors.Is(err, goredis.Nil) {
 		return answer{err: err}
 	}
-	if text == "" && pipeErr != nil {
-		return answer{err: pipeErr}
-	}
+	// Every script answers a text. Any other kind of reply is another request's.
+	text, _ := value.(string)
 	got, rest, _ := strings.Cut(text, "|")
 	if got != nonce {
 		return answer{err: errShifted}

@@ -60,24 +60,31 @@ func acquireErr(t *testing.T, store *redis.Store, scope lease.Scope) error {
 
 func TestRepliesOutOfStepAreUnknownAndTheConnectionsAreDropped(t *testing.T) {
 	t.Parallel()
-	direct, _, _ := startStore(t)
-	proxy := newProxy(t, direct.Address())
-	store := newStore(t, redis.Options{Address: proxy.address})
-	grant := leasetest.MustAcquire(t, store, scope, ttl)
-	renewals := []lease.Renewal{{Term: grant.Term, TTL: ttl}}
-	if err := store.Renew(t.Context(), renewals)[0]; err != nil {
-		t.Fatal(err)
-	}
-	proxy.extraReply.Store(true)
-	err := store.Renew(t.Context(), renewals)[0]
-	checkUnknown(t, err)
-	if !strings.Contains(err.Error(), "belongs to another request") {
-		t.Errorf("the error does not say what happened: %v", err)
-	}
-	for i := range 20 {
-		if err := store.Renew(t.Context(), renewals)[0]; err != nil {
-			t.Fatalf("renewal %d after that: %v", i, err)
-		}
+	for name, extra := range map[string]string{
+		"a text": "$4\r\nlate\r\n", "a status": "+PONG\r\n", "a number": ":1\r\n",
+		"nothing": "$-1\r\n", "a list": "*2\r\n$1\r\n1\r\n$1\r\n2\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct, _, _ := startStore(t)
+			proxy := newProxy(t, direct.Address())
+			store := newStore(t, redis.Options{Address: proxy.address})
+			renewals := []lease.Renewal{{Term: leasetest.MustAcquire(t, store, scope, ttl).Term, TTL: ttl}}
+			if err := store.Renew(t.Context(), renewals)[0]; err != nil {
+				t.Fatal(err)
+			}
+			proxy.extraReply.Store(&extra)
+			err := store.Renew(t.Context(), renewals)[0]
+			checkUnknown(t, err)
+			if !strings.Contains(err.Error(), "belongs to another request") {
+				t.Errorf("the error does not say what happened: %v", err)
+			}
+			for i := range 20 {
+				if err := store.Renew(t.Context(), renewals)[0]; err != nil {
+					t.Fatalf("renewal %d after that: %v", i, err)
+				}
+			}
+		})
 	}
 }
 

@@ -80,14 +80,14 @@ func (o Options) credentials(context.Context) (username, password string, err er
 		return o.Username, "", nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("the password of Redis could not be read: %w", err)
+		return "", "", &dialError{fmt.Errorf("the password of Redis could not be read: %w", err)}
 	}
 	return o.Username, strings.TrimRight(string(content), "\r\n"), nil
 }
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialError marks a failure to connect: nothing was sent.
+// dialError marks a failure to connect or to find out how to log in: no request was sent.
 type dialError struct{ cause error }
 
 func (e *dialError) Error() string { return e.cause.Error() }

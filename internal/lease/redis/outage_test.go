@@ -102,9 +102,17 @@ func TestAPasswordFileThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	address, _ := leasetest.StartRedis(t)
 	directory := t.TempDir()
-	err := newStore(t, redis.Options{Address: address, PasswordFile: directory}).Check(t.Context())
-	if err == nil || !strings.Contains(err.Error(), directory) {
-		t.Errorf("got %v, want an error that names %s", err, directory)
+	store := newStore(t, redis.Options{Address: address, PasswordFile: directory})
+	term := lease.Term{Scope: scope, Owner: leasetest.NewOwner(t), Token: 1}
+	for name, err := range map[string]error{
+		"check":   store.Check(t.Context()),
+		"acquire": acquireErr(t, store, scope),
+		"renew":   store.Renew(t.Context(), []lease.Renewal{{Term: term, TTL: ttl}})[0],
+		"release": store.Release(t.Context(), term),
+	} {
+		if lease.OutcomeOf(err) != lease.NotExecuted || !strings.Contains(err.Error(), directory) {
+			t.Errorf("%s: got %v, want a NotExecutedError that names %s", name, err, directory)
+		}
 	}
 }
 

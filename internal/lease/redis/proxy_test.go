@@ -17,8 +17,8 @@ type proxy struct {
 	swallowReplies atomic.Bool
 	// holdScripts keeps requests with scripts back until releaseScripts.
 	holdScripts atomic.Bool
-	// extraReply sends one reply more than was asked for, before the next one, so that all later ones are out of step.
-	extraReply atomic.Bool
+	// extraReply is sent once, before the next reply to a script, so that all later ones are out of step.
+	extraReply atomic.Pointer[string]
 
 	mu   sync.Mutex
 	held []func() error
@@ -86,12 +86,13 @@ func (p *proxy) replies(down, up net.Conn, script *atomic.Bool) {
 		if err != nil || script.Load() && p.swallowReplies.Load() {
 			return
 		}
-		if script.Load() && p.extraReply.CompareAndSwap(true, false) {
-			if _, err := down.Write([]byte("$4\r\nlate\r\n")); err != nil {
-				return
+		reply := bytes.Clone(buffer[:n])
+		if script.Load() {
+			if extra := p.extraReply.Swap(nil); extra != nil {
+				reply = append([]byte(*extra), reply...)
 			}
 		}
-		if _, err := down.Write(buffer[:n]); err != nil {
+		if _, err := down.Write(reply); err != nil {
 			return
 		}
 	}

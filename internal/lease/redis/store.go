@@ -63,7 +63,7 @@ func (s *Store) Check(ctx context.Context) error {
 // Acquire runs acquire.lua within a window of the server's time, so that a request that is stuck on its way and runs after
 // its sender gave up grants nothing.
 func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (lease.Grant, error) {
-	if err := validate(request); err != nil {
+	if err := request.Validate(); err != nil {
 		return lease.Grant{}, &lease.NotExecutedError{Address: s.address, Cause: err}
 	}
 	ctx, cancel := bounded(ctx)
@@ -87,14 +87,6 @@ func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (leas
 		return lease.Grant{}, err
 	}
 	return lease.Grant{Term: lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}, At: t0}, nil
-}
-
-func validate(request lease.AcquireRequest) error {
-	if request.TTL < lease.MinLeaseDuration || request.TTL > lease.MaxLeaseDuration {
-		return fmt.Errorf("a lease of %v was asked for: it must be %v to %v",
-			request.TTL, lease.MinLeaseDuration, lease.MaxLeaseDuration)
-	}
-	return errors.Join(request.Scope.Validate(), request.Owner.Validate())
 }
 
 // window asks for the server's time and returns, in ms since 1970 by that clock, when the request may run: from now on and
