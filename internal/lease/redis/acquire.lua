@@ -30,7 +30,8 @@ if current then
   return string.format('%s|busy|%.0f|%s', ARGV[1], redis.call('PTTL', KEYS[1]), current)
 end
 -- 1704067200000 is 2024-01-01T00:00:00Z. Numbers are doubles here: exact below 2^53, and printed with %.0f only.
-local fence = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
+-- A fence that is no whole number counts as none: 'nan' compares with nothing.
+local fence = tonumber(string.match(redis.call('GET', KEYS[2]) or '', '^%d+$') or '0')
 local token = math.max(fence + 1, tonumber(ARGV[4]) + 1, now - 1704067200000)
 if token > 9007199254740991 then
   return string.format('%s|overflow|%.0f', ARGV[1], token)
