@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
@@ -23,7 +24,14 @@ const (
 	DropReply
 	// Hang: it never arrives, and the sender waits until its context ends.
 	Hang
+	// Late: it arrives and is executed when its sender's context has ended.
+	Late
+	// Slow: it is executed at once, and its reply takes SlowReply.
+	Slow
 )
+
+// SlowReply is how long the reply to a Slow request takes; if the context ends earlier, the sender does not know.
+const SlowReply = 400 * time.Millisecond
 
 var errFault = errors.New("connection reset by the test")
 
@@ -63,7 +71,7 @@ func (f *Faults) fault(scope lease.Scope) Fault {
 // Acquire is lease.Store's.
 func (f *Faults) Acquire(ctx context.Context, request lease.AcquireRequest) (lease.Grant, error) {
 	var grant lease.Grant
-	err := f.through(ctx, request.Scope, func() (err error) {
+	err := f.through(ctx, f.fault(request.Scope), func(ctx context.Context) (err error) {
 		grant, err = f.Store.Acquire(ctx, request)
 		return err
 	})
@@ -73,40 +81,63 @@ func (f *Faults) Acquire(ctx context.Context, request lease.AcquireRequest) (lea
 	return grant, nil
 }
 
-// Renew is lease.Store's. A batch hangs as a whole if one of its renewals does.
+// Renew is lease.Store's. A batch takes as long as the slowest of its renewals.
 func (f *Faults) Renew(ctx context.Context, renewals []lease.Renewal) []error {
 	errs := make([]error, len(renewals))
+	var work sync.WaitGroup
 	for i, r := range renewals {
-		errs[i] = f.through(ctx, r.Term.Scope, func() error { return f.Store.Renew(ctx, []lease.Renewal{r})[0] })
+		fault := f.fault(r.Term.Scope)
+		work.Go(func() {
+			errs[i] = f.through(ctx, fault, func(ctx context.Context) error { return f.Store.Renew(ctx, []lease.Renewal{r})[0] })
+		})
 	}
+	work.Wait()
 	return errs
 }
 
 // Release is lease.Store's.
 func (f *Faults) Release(ctx context.Context, term lease.Term) error {
-	return f.through(ctx, term.Scope, func() error { return f.Store.Release(ctx, term) })
+	return f.through(ctx, f.fault(term.Scope), func(ctx context.Context) error { return f.Store.Release(ctx, term) })
 }
 
 // ReleaseOwner is lease.Store's.
 func (f *Faults) ReleaseOwner(ctx context.Context, scope lease.Scope, owner lease.Owner) error {
-	return f.through(ctx, scope, func() error { return f.Store.ReleaseOwner(ctx, scope, owner) })
+	return f.through(ctx, f.fault(scope), func(ctx context.Context) error { return f.Store.ReleaseOwner(ctx, scope, owner) })
 }
 
 // through sends a request, or does with it what its fault says.
-func (f *Faults) through(ctx context.Context, scope lease.Scope, send func() error) error {
+func (f *Faults) through(ctx context.Context, fault Fault, send func(context.Context) error) error {
 	unknown := &lease.UnknownError{Address: f.Address(), Cause: errFault}
-	switch f.fault(scope) {
+	switch fault {
 	case Refuse:
 		return &lease.NotExecutedError{Address: f.Address(), Cause: errFault}
 	case DropRequest:
 		return unknown
 	case DropReply:
-		_ = send() // nobody hears of it
+		_ = send(ctx) // nobody hears of it
 		return unknown
 	case Hang:
 		<-ctx.Done()
 		return &lease.UnknownError{Address: f.Address(), Cause: ctx.Err()}
+	case Late:
+		<-ctx.Done()
+		_ = send(context.WithoutCancel(ctx)) // nobody hears of it
+		return &lease.UnknownError{Address: f.Address(), Cause: ctx.Err()}
+	case Slow:
+		return f.slow(ctx, send(ctx))
 	case None:
 	}
-	return send()
+	return send(ctx)
+}
+
+// slow holds a reply back.
+func (f *Faults) slow(ctx context.Context, reply error) error {
+	timer := time.NewTimer(SlowReply)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return reply
+	case <-ctx.Done():
+		return &lease.UnknownError{Address: f.Address(), Cause: ctx.Err()}
+	}
 }

@@ -47,6 +47,8 @@ func TestFaultsDoWhatTheySay(t *testing.T) {
 		"drop request": {leasetest.DropRequest, lease.Unknown, false},
 		"drop reply":   {leasetest.DropReply, lease.Unknown, true},
 		"hang":         {leasetest.Hang, lease.Unknown, false},
+		"late":         {leasetest.Late, lease.Unknown, true},
+		"slow":         {leasetest.Slow, lease.Executed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,6 +64,46 @@ func TestFaultsDoWhatTheySay(t *testing.T) {
 				}
 				if got := memory.Get("a/b") != ""; got != tc.executed {
 					t.Errorf("executed: %t, want %t", got, tc.executed)
+				}
+			})
+		})
+	}
+}
+
+func TestARequestIsSlowOrLateByTheClock(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault   leasetest.Fault
+		limit   time.Duration
+		outcome lease.Outcome
+		took    time.Duration
+	}{
+		"slow":                     {leasetest.Slow, time.Second, lease.Executed, leasetest.SlowReply},
+		"slow, and it is given up": {leasetest.Slow, leasetest.SlowReply - 1, lease.Unknown, leasetest.SlowReply - 1},
+		"late":                     {leasetest.Late, time.Second, lease.Unknown, time.Second},
+		"it hangs":                 {leasetest.Hang, time.Second, lease.Unknown, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				memory := leasetest.NewMemory()
+				faults := leasetest.NewFaults(memory)
+				renewals := make([]lease.Renewal, 100)
+				for i := range renewals {
+					scope := lease.Scope("many/" + lease.Token(i+1).String())
+					renewals[i] = lease.Renewal{Term: leasetest.MustAcquire(t, memory, scope, time.Minute).Term, TTL: time.Minute}
+				}
+				faults.All(tc.fault)
+				ctx, cancel := contextOf(t, tc.limit)
+				defer cancel()
+				begun := time.Now()
+				for _, err := range faults.Renew(ctx, renewals) {
+					if got := lease.OutcomeOf(err); got != tc.outcome {
+						t.Fatalf("outcome %s, want %s", got, tc.outcome)
+					}
+				}
+				if took := time.Since(begun); took != tc.took {
+					t.Errorf("the batch took %v, want %v", took, tc.took)
 				}
 			})
 		})

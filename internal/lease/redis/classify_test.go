@@ -82,15 +82,19 @@ func TestTheProfileOfTheLibrary(t *testing.T) {
 		"Addr": o.Addr, "DB": o.DB, "Protocol": o.Protocol, "MaxRetries": o.MaxRetries, "DialTimeout": o.DialTimeout,
 		"DialerRetries": o.DialerRetries, "ReadTimeout": o.ReadTimeout, "WriteTimeout": o.WriteTimeout,
 		"ContextTimeoutEnabled": o.ContextTimeoutEnabled, "PoolSize": o.PoolSize, "MinIdleConns": o.MinIdleConns,
-		"PoolTimeout": o.PoolTimeout, "DisableIdentity": o.DisableIdentity,
-		"MaintNotifications": string(o.MaintNotificationsConfig.Mode),
+		"PipelinePoolSize": o.PipelinePoolSize, "MaxActiveConns": o.MaxActiveConns, "PoolTimeout": o.PoolTimeout,
+		"ConnMaxIdleTime": o.ConnMaxIdleTime, "ConnMaxLifetime": o.ConnMaxLifetime,
+		"ConnMaxLifetimeJitter": o.ConnMaxLifetimeJitter, "DisableIdentity": o.DisableIdentity,
+		"MaintNotifications": string(o.MaintNotificationsConfig.Mode), "Password": o.Password,
 	}
 	want := map[string]any{
 		"Addr": "127.0.0.1:1", "DB": 3, "Protocol": 2, "MaxRetries": 0, "DialTimeout": time.Second,
 		"DialerRetries": 1, "ReadTimeout": time.Second, "WriteTimeout": time.Second,
 		"ContextTimeoutEnabled": true, "PoolSize": 8, "MinIdleConns": 2,
-		"PoolTimeout": 500 * time.Millisecond, "DisableIdentity": true,
-		"MaintNotifications": "disabled",
+		"PipelinePoolSize": -1, "MaxActiveConns": 0, "PoolTimeout": 500 * time.Millisecond,
+		"ConnMaxIdleTime": time.Duration(-1), "ConnMaxLifetime": 30 * time.Minute,
+		"ConnMaxLifetimeJitter": 3 * time.Minute, "DisableIdentity": true,
+		"MaintNotifications": "disabled", "Password": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,0 +1,39 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+)
+
+func TestRenewalsGoOnWhileAllOtherConnectionsAreTaken(t *testing.T) {
+	t.Parallel()
+	address, _ := leasetest.StartRedis(t)
+	store := New(Options{Address: address})
+	defer store.Close()
+	grant := leasetest.MustAcquire(t, store, "a/held", 30*time.Second)
+	for range store.control.rdb.Options().PoolSize {
+		taken := store.control.rdb.Conn()
+		defer taken.Close()
+		if err := taken.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owner := leasetest.NewOwner(t)
+	_, acquire := store.Acquire(t.Context(), lease.AcquireRequest{Scope: "a/b", Owner: owner, TTL: 30 * time.Second})
+	for name, err := range map[string]error{
+		"acquire": acquire, "release": store.Release(t.Context(), grant.Term), "check": store.Check(t.Context()),
+	} {
+		if lease.OutcomeOf(err) != lease.NotExecuted {
+			t.Errorf("%s without a free connection: %v", name, err)
+		}
+	}
+	renewals := []lease.Renewal{{Term: grant.Term, TTL: 30 * time.Second}}
+	for range 100 {
+		if err := store.Renew(t.Context(), renewals)[0]; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
