@@ -88,7 +88,7 @@ func (e *Engine) renew(ctx context.Context, batch []*entry) {
 	for i, entry := range batch {
 		renewals[i] = lease.Renewal{Term: entry.term, TTL: entry.timing.LeaseDuration}
 	}
-	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	callCtx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	t0 := time.Now()
 	errs := e.store.Renew(callCtx, renewals)
@@ -128,7 +128,7 @@ func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
 		entry.end(Lost, err.Error())
 	default:
 		entry.detail = err.Error()
-		e.due.push(item{m.now.Add(retryMin + rand.N(retrySpread)), entry})
+		e.due.push(item{m.now.Add(MinRetryDelay + rand.N(MaxRetryDelay-MinRetryDelay)), entry})
 	}
 	return result, entry.phase != before
 }

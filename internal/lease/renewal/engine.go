@@ -14,11 +14,12 @@ const (
 	// a round trip of several milliseconds.
 	batchSize = 100
 	inFlight  = 4
-	// callTimeout bounds one batch. A batch that is stuck must not hold its slot until the leases in it are uncertain.
-	callTimeout = time.Second
-	// retryMin and retrySpread space the repetitions of a renewal that brought no answer: 50 to 250 ms.
-	retryMin    = 50 * time.Millisecond
-	retrySpread = 200 * time.Millisecond
+	// CallTimeout bounds one batch. A batch that is stuck must not hold its slot until the leases in it are uncertain.
+	CallTimeout = time.Second
+	// MinRetryDelay and MaxRetryDelay space the repetitions of a renewal that brought no answer: any time between them, so that
+	// many leases do not come back at once.
+	MinRetryDelay = 50 * time.Millisecond
+	MaxRetryDelay = 250 * time.Millisecond
 	// minAdoption is the least time an adoption may take before the lease counts as uncertain.
 	minAdoption = time.Second
 )

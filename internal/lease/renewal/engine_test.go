@@ -192,24 +192,6 @@ func TestALeaseIsUncertainWhenTheStopMustBegin(t *testing.T) {
 	}
 }
 
-func TestAnOutageShorterThanTheBudgetIsSurvived(t *testing.T) {
-	t.Parallel()
-	for _, fault := range []leasetest.Fault{leasetest.DropReply, leasetest.DropRequest, leasetest.Refuse, leasetest.Hang} {
-		inBubble(t, func(b *bench) {
-			b.track(subject, timing)
-			for range 20 {
-				after(20 * time.Second)
-				b.faults.All(fault)
-				// The last confirmation may be a whole interval old, and a hanging request takes a second to give up.
-				after(timing.StopAfter() - timing.RenewalInterval - 2*time.Second)
-				b.faults.All(leasetest.None)
-				after(2 * time.Second)
-				b.wantPhase(subject, renewal.Held)
-			}
-		})
-	}
-}
-
 func TestRetriesAreSpacedAndNotAFlood(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bench) {

@@ -1,0 +1,74 @@
+package redis_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
+)
+
+// startEngine runs an engine for the rest of the test, and returns where it puts the results of renewals and its signals.
+func startEngine(t *testing.T, store lease.Store) (*renewal.Engine, <-chan renewal.Result, <-chan renewal.Subject) {
+	t.Helper()
+	results, signals := make(chan renewal.Result, 1000), make(chan renewal.Subject, 10)
+	engine := renewal.New(renewal.Options{
+		Store:   store,
+		Notify:  func(s renewal.Subject) { signals <- s },
+		Observe: func(r renewal.Result) { results <- r },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return engine, results, signals
+}
+
+// waitFor waits until something arrives that is wanted.
+func waitFor[T comparable](t *testing.T, from <-chan T, want T) {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	for {
+		select {
+		case got := <-from:
+			if got == want {
+				return
+			}
+		case <-limit:
+			t.Fatalf("no %v in 10 s", want)
+		}
+	}
+}
+
+func TestAnEngineOnARealServerSurvivesAFreezeAndHearsOfALoss(t *testing.T) {
+	t.Parallel()
+	store, r, server := startStore(t)
+	engine, results, signals := startEngine(t, store)
+	timing := lease.Timing{LeaseDuration: 30 * time.Second, RenewalInterval: 300 * time.Millisecond, StopGracePeriod: time.Second}
+	const subject = renewal.Subject("finance/revenue")
+	engine.Track(subject, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	waitFor(t, results, renewal.Confirmed)
+	stop(t, server)
+	waitFor(t, results, renewal.Unknown)
+	waitFor(t, results, renewal.Unknown)
+	resume(t, server)
+	waitFor(t, results, renewal.Confirmed)
+	if state := engine.State(subject); state.Phase != renewal.Held || r.TTL(scope) < 25*time.Second {
+		t.Errorf("after the freeze: %+v with %v left", state, r.TTL(scope))
+	}
+	r.LoseEverything()
+	waitFor(t, signals, subject)
+	if state := engine.State(subject); state.Phase != renewal.Lost {
+		t.Errorf("after the loss of all data: %+v", state)
+	}
+	if got := r.Get(scope); got != "" {
+		t.Errorf("the lost lease was made again: %q", got)
+	}
+}
