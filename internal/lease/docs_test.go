@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
@@ -47,8 +48,8 @@ func checkRow(t *testing.T, cells []string) {
 	if err := timing.Validate(); err != nil {
 		t.Errorf("%q: %v", cells, err)
 	}
-	refused := timing.UncertainAfter() - timing.RenewalInterval - renewal.MaxRetryDelay
-	silent := max(refused-renewal.CallTimeout, 0)
+	left := timing.UncertainAfter() - timing.RenewalInterval - renewal.MaxRetryDelay - redis.ProbeInterval
+	refused, silent := max(left, 0), max(left-renewal.CallTimeout, 0)
 	if d[4] != timing.Trusted() || d[5] != timing.UncertainAfter() || d[6] != refused || d[7] != silent {
 		t.Errorf("%q: want T %v, U %v, survives %v and %v", cells, timing.Trusted(), timing.UncertainAfter(), refused, silent)
 	}

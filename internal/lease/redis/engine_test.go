@@ -2,11 +2,13 @@ package redis_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
@@ -44,6 +46,34 @@ func waitFor[T comparable](t *testing.T, from <-chan T, want T) {
 		case <-limit:
 			t.Fatalf("no %v in 10 s", want)
 		}
+	}
+}
+
+// TestARedisThatRefusedForLongIsFoundAgainWithinAProbe kills the server, and starts one without data in its place.
+func TestARedisThatRefusedForLongIsFoundAgainWithinAProbe(t *testing.T) {
+	t.Parallel()
+	address, server := leasetest.StartRedis(t)
+	store := newStore(t, redis.Options{Address: address})
+	engine, results, signals := startEngine(t, store)
+	timing := lease.Timing{LeaseDuration: time.Hour, RenewalInterval: 100 * time.Millisecond, StopGracePeriod: time.Second}
+	engine.Track("finance/revenue", leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	waitFor(t, results, renewal.Confirmed)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 16 { // until the pool probes by itself
+		waitFor(t, results, renewal.NotExecuted)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	leasetest.StartRedis(t, "--port", port)
+	back := time.Now()
+	waitFor(t, signals, "finance/revenue")
+	const slack = time.Second // of a machine that does other things
+	if took := time.Since(back); took > redis.ProbeInterval+renewal.MaxRetryDelay+slack {
+		t.Errorf("the server was found again after %v", took)
+	}
+	if state := engine.State("finance/revenue"); state.Phase != renewal.Lost {
+		t.Errorf("on a server without data: %+v", state)
 	}
 }
 

@@ -27,6 +27,11 @@ const (
 	connLifetime = 30 * time.Minute
 )
 
+// ProbeInterval is how long the library's pool waits between two attempts to connect, once as many as it may hold have failed
+// in a row; until one succeeds it refuses every request by itself. It is fixed in the library, and keeps thousands of leases
+// from dialling at once; a Redis that is back is found that much later.
+const ProbeInterval = time.Second
+
 // Options name a Redis and how to log in. No secret is held in them: the password is read from its file for every new
 // connection, so a rotated password needs no restart.
 type Options struct {
