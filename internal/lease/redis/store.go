@@ -151,9 +151,10 @@ func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []error {
 			args:  []any{r.Term.Value(), max(r.TTL, lease.MinLeaseDuration).Milliseconds()},
 		}
 	}
+	answers := s.renewal.askAll(ctx, renewScript, questions)
 	errs := make([]error, len(renewals))
-	for i, a := range s.renewal.askAll(ctx, renewScript, questions) {
-		errs[i] = s.kept(renewals[i].Term.Scope, a.text, a.err)
+	for i, r := range renewals {
+		errs[i] = s.kept(r.Term.Scope, answers[i].text, answers[i].err)
 	}
 	return errs
 }

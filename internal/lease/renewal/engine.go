@@ -16,9 +16,9 @@ const (
 	inFlight  = 4
 	// CallTimeout bounds one batch. A batch that is stuck must not hold its slot until the leases in it are uncertain.
 	CallTimeout = time.Second
-	// MinRetryDelay and MaxRetryDelay space the repetitions of a renewal that brought no answer: any time between them, so that
-	// many leases do not come back at once.
+	// MinRetryDelay is the least time before a renewal that brought no answer is repeated.
 	MinRetryDelay = 50 * time.Millisecond
+	// MaxRetryDelay is the most. The repetition comes at any time between the two, so that many leases do not come back at once.
 	MaxRetryDelay = 250 * time.Millisecond
 	// minAdoption is the least time an adoption may take before the lease counts as uncertain.
 	minAdoption = time.Second
