@@ -11,9 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
+
+// apiServer is how the API server is reached.
+var apiServer *rest.Config
 
 // reportJobs talks to a real API server with our CRD, as kubectl does: with strict field validation.
 var reportJobs dynamic.ResourceInterface
@@ -22,6 +26,7 @@ func TestMain(m *testing.M) {
 	code, err := withAPIServer(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
 }
@@ -37,6 +42,7 @@ func withAPIServer(m *testing.M) (int, error) {
 		return 1, errors.Join(fmt.Errorf("the API server did not start: %w", err), env.Stop())
 	}
 	config.QPS = -1
+	apiServer = config
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return 1, errors.Join(err, env.Stop())

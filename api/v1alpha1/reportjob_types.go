@@ -7,10 +7,11 @@ import (
 
 // Duration is a length of time as Kubernetes users write it: "30s", "1m30s", "250ms". It is a string with a pattern and
 // not metav1.Duration, because the API server's "duration" format accepts values ("1d", "PT1H") that Go cannot decode,
-// and one undecodable object stops the informer of a whole cluster.
+// and one undecodable object stops the informer of a whole cluster. The digits are bounded so that whatever matches also
+// fits into a time.Duration: 32 characters of it are at most 96 years.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:Pattern=`^([0-9]+(ms|s|m|h))+$`
+// +kubebuilder:validation:Pattern=`^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$`
 type Duration string
 
 // GuardMode says who stops a report whose lease is gone.
@@ -32,11 +33,14 @@ const ContentionWait ContentionPolicy = "Wait"
 
 // ReportJobSpec declares one report and the lease it runs under. All of it but contention is immutable.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() * 3 <= duration(self.leaseDuration).getMilliseconds()",message="renewalInterval must be at most a third of leaseDuration",messageExpression="'renewalInterval ' + self.renewalInterval + ' is too long: it must be at most a third of leaseDuration ' + self.leaseDuration",fieldPath=".renewalInterval"
-// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.leaseDuration).getMilliseconds() * 8 / 10 >= duration(self.renewalInterval).getMilliseconds() * 2 + duration(self.stopGracePeriod).getMilliseconds() + 2000",message="leaseDuration is too short: 80% of it must be at least 2 x renewalInterval + stopGracePeriod + 2s",messageExpression="'leaseDuration ' + self.leaseDuration + ' is too short: 80% of it must be at least 2 x renewalInterval ' + self.renewalInterval + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 2s'",fieldPath=".leaseDuration"
-// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.maxRuntime.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() == 0 || duration(self.maxRuntime) >= duration(self.leaseDuration)",message="maxRuntime must be at least leaseDuration",messageExpression="'maxRuntime ' + self.maxRuntime + ' is too short: it must be at least leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
-// +kubebuilder:validation:XValidation:rule="!(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.maxRuntime.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$')) || duration(self.renewalInterval).getMilliseconds() != 0 || duration(self.maxRuntime).getMilliseconds() + duration(self.stopGracePeriod).getMilliseconds() + 1000 <= duration(self.leaseDuration).getMilliseconds() * 8 / 10",message="with renewalInterval 0s the lease is never renewed, so maxRuntime + stopGracePeriod + 1s must fit into 80% of leaseDuration",messageExpression="'renewalInterval 0s never renews the lease, so maxRuntime ' + self.maxRuntime + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
-// +kubebuilder:validation:XValidation:rule="!has(self.renewalTimeout) || !(self.leaseDuration.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalInterval.matches('^([0-9]+(ms|s|m|h))+$') && self.stopGracePeriod.matches('^([0-9]+(ms|s|m|h))+$') && self.renewalTimeout.matches('^([0-9]+(ms|s|m|h))+$')) || (duration(self.renewalInterval).getMilliseconds() > 0 && duration(self.renewalInterval).getMilliseconds() + duration(self.renewalTimeout).getMilliseconds() + duration(self.stopGracePeriod).getMilliseconds() + 1000 <= duration(self.leaseDuration).getMilliseconds() * 8 / 10)",message="renewalInterval + renewalTimeout + stopGracePeriod + 1s must fit into 80% of leaseDuration, and renewalInterval must not be 0s",messageExpression="'renewalInterval ' + self.renewalInterval + ' + renewalTimeout ' + self.renewalTimeout + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration + ', and renewalInterval must not be 0s'",fieldPath=".renewalTimeout"
+// A rule over several durations speaks only when each of them is valid by itself, so that one mistake gives one message.
+//
+// +kubebuilder:validation:XValidation:rule="!([self.leaseDuration, self.renewalInterval].all(d, d.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$')) && duration(self.leaseDuration) >= duration('5s') && duration(self.leaseDuration) <= duration('24h')) || duration(self.renewalInterval).getMilliseconds() * 3 <= duration(self.leaseDuration).getMilliseconds()",message="renewalInterval must be at most a third of leaseDuration",messageExpression="'renewalInterval ' + self.renewalInterval + ' is too long: it must be at most a third of leaseDuration ' + self.leaseDuration",fieldPath=".renewalInterval"
+// +kubebuilder:validation:XValidation:rule="!([self.leaseDuration, self.renewalInterval, self.stopGracePeriod].all(d, d.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$')) && duration(self.leaseDuration) >= duration('5s') && duration(self.leaseDuration) <= duration('24h') && duration(self.renewalInterval).getMilliseconds() * 3 <= duration(self.leaseDuration).getMilliseconds() && duration(self.stopGracePeriod) <= duration('1h')) || duration(self.leaseDuration).getMilliseconds() * 8 / 10 >= duration(self.renewalInterval).getMilliseconds() * 2 + duration(self.stopGracePeriod).getMilliseconds() + 2000",message="leaseDuration is too short: 80% of it must be at least 2 x renewalInterval + stopGracePeriod + 2s",messageExpression="'leaseDuration ' + self.leaseDuration + ' is too short: 80% of it must be at least 2 x renewalInterval ' + self.renewalInterval + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 2s'",fieldPath=".leaseDuration"
+// +kubebuilder:validation:XValidation:rule="!([self.leaseDuration, self.renewalInterval, self.maxRuntime].all(d, d.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$')) && duration(self.leaseDuration) >= duration('5s') && duration(self.leaseDuration) <= duration('24h') && duration(self.maxRuntime) >= duration('1s')) || duration(self.renewalInterval).getMilliseconds() == 0 || duration(self.maxRuntime) >= duration(self.leaseDuration)",message="maxRuntime must be at least leaseDuration",messageExpression="'maxRuntime ' + self.maxRuntime + ' is too short: it must be at least leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
+// +kubebuilder:validation:XValidation:rule="!([self.leaseDuration, self.renewalInterval, self.stopGracePeriod, self.maxRuntime].all(d, d.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$')) && duration(self.leaseDuration) >= duration('5s') && duration(self.leaseDuration) <= duration('24h') && duration(self.stopGracePeriod) <= duration('1h') && duration(self.renewalInterval).getMilliseconds() == 0 && duration(self.leaseDuration).getMilliseconds() * 8 / 10 >= duration(self.renewalInterval).getMilliseconds() * 2 + duration(self.stopGracePeriod).getMilliseconds() + 2000 && duration(self.maxRuntime) >= duration('1s') && duration(self.maxRuntime) <= duration('168h')) || duration(self.maxRuntime).getMilliseconds() <= duration(self.leaseDuration).getMilliseconds() * 8 / 10 - duration(self.stopGracePeriod).getMilliseconds() - 1000",message="with renewalInterval 0s the lease is never renewed, so maxRuntime + stopGracePeriod + 1s must fit into 80% of leaseDuration",messageExpression="'renewalInterval 0s never renews the lease, so maxRuntime ' + self.maxRuntime + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration",fieldPath=".maxRuntime"
+// +kubebuilder:validation:XValidation:rule="!has(self.renewalTimeout) || !([self.leaseDuration, self.renewalInterval, self.stopGracePeriod, self.renewalTimeout].all(d, d.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$')) && duration(self.leaseDuration) >= duration('5s') && duration(self.leaseDuration) <= duration('24h') && duration(self.stopGracePeriod) <= duration('1h') && duration(self.renewalInterval).getMilliseconds() > 0 && duration(self.renewalInterval).getMilliseconds() * 3 <= duration(self.leaseDuration).getMilliseconds() && duration(self.leaseDuration).getMilliseconds() * 8 / 10 >= duration(self.renewalInterval).getMilliseconds() * 2 + duration(self.stopGracePeriod).getMilliseconds() + 2000 && duration(self.renewalTimeout) >= duration('100ms') && duration(self.renewalTimeout) <= duration('24h')) || duration(self.renewalTimeout).getMilliseconds() <= duration(self.leaseDuration).getMilliseconds() * 8 / 10 - duration(self.renewalInterval).getMilliseconds() - duration(self.stopGracePeriod).getMilliseconds() - 1000",message="renewalInterval + renewalTimeout + stopGracePeriod + 1s must fit into 80% of leaseDuration",messageExpression="'renewalInterval ' + self.renewalInterval + ' + renewalTimeout ' + self.renewalTimeout + ' + stopGracePeriod ' + self.stopGracePeriod + ' + 1s must fit into 80% of leaseDuration ' + self.leaseDuration",fieldPath=".renewalTimeout"
+// +kubebuilder:validation:XValidation:rule="!has(self.renewalTimeout) || !self.renewalInterval.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || duration(self.renewalInterval) > duration('0s')",message="renewalInterval 0s never renews the lease, so there is nothing to time out: leave renewalTimeout out",fieldPath=".renewalTimeout"
 // +kubebuilder:validation:XValidation:rule="has(self.jobID) == has(oldSelf.jobID) && (!has(self.jobID) || self.jobID == oldSelf.jobID)",message="jobID is immutable: create another ReportJob",fieldPath=".jobID"
 // +kubebuilder:validation:XValidation:rule="has(self.occurrence) == has(oldSelf.occurrence) && (!has(self.occurrence) || self.occurrence == oldSelf.occurrence)",message="occurrence is immutable: create another ReportJob",fieldPath=".occurrence"
 // +kubebuilder:validation:XValidation:rule="self.leaseDuration == oldSelf.leaseDuration",message="leaseDuration is immutable: create another ReportJob",fieldPath=".leaseDuration"
@@ -65,32 +69,32 @@ type ReportJobSpec struct {
 	// leaseDuration is how long the lease lives without a renewal, and so how long a crashed report blocks the next one.
 	// +optional
 	// +kubebuilder:default="30s"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('5s') && duration(self) <= duration('24h'))",message="must be 5s to 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('5s') && duration(self) <= duration('24h'))",message="must be 5s to 24h"
 	LeaseDuration Duration `json:"leaseDuration,omitempty"`
 
 	// renewalInterval is how often the lease is renewed while the report is healthy. "0s" never renews: then maxRuntime
 	// and stopGracePeriod must fit into the lease.
 	// +optional
 	// +kubebuilder:default="5s"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || duration(self) == duration('0s') || duration(self) >= duration('250ms')",message="must be 0s, which never renews, or at least 250ms"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || duration(self) == duration('0s') || duration(self) >= duration('250ms')",message="must be 0s, which never renews, or at least 250ms"
 	RenewalInterval Duration `json:"renewalInterval,omitempty"`
 
 	// maxRuntime bounds the report even if every renewal succeeds.
 	// +optional
 	// +kubebuilder:default="20m"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('1s') && duration(self) <= duration('168h'))",message="must be 1s to 168h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('1s') && duration(self) <= duration('168h'))",message="must be 1s to 168h"
 	MaxRuntime Duration `json:"maxRuntime,omitempty"`
 
 	// stopGracePeriod is the time from SIGTERM to SIGKILL when the report is stopped, in whole seconds.
 	// +optional
 	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('1s') && duration(self) <= duration('1h') && duration(self).getMilliseconds() % 1000 == 0)",message="must be 1s to 1h in whole seconds"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('1s') && duration(self) <= duration('1h') && duration(self).getMilliseconds() % 1000 == 0)",message="must be 1s to 1h in whole seconds"
 	StopGracePeriod Duration `json:"stopGracePeriod,omitempty"`
 
 	// renewalTimeout is how long after a renewal was due its confirmation may be missing before ownership counts as
 	// uncertain and the report is stopped. Unset: until the stop must begin for the report to end within its lease.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('100ms') && duration(self) <= duration('24h'))",message="must be 100ms to 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('100ms') && duration(self) <= duration('24h'))",message="must be 100ms to 24h"
 	RenewalTimeout *Duration `json:"renewalTimeout,omitempty"`
 
 	// contention says what happens while another execution holds the lease.
@@ -98,7 +102,8 @@ type ReportJobSpec struct {
 	// +kubebuilder:default={}
 	Contention Contention `json:"contention,omitzero"`
 
-	// guard says who stops a report whose lease is gone. Off: the operator alone.
+	// guard says who stops a report whose lease is gone. Off: the operator alone. Write it in quotes: YAML reads a bare Off
+	// as false.
 	// +optional
 	// +kubebuilder:default=Off
 	Guard GuardMode `json:"guard,omitempty"`
@@ -126,12 +131,13 @@ type ReportJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.activeDeadlineSeconds)",message="use spec.maxRuntime instead",fieldPath=".spec.template.spec.activeDeadlineSeconds"
 	// +kubebuilder:validation:XValidation:rule="size(self.spec.template.spec.containers) > 0",message="a report needs a container",fieldPath=".spec.template.spec.containers"
 	// +kubebuilder:validation:XValidation:rule="self.spec.template.spec.containers.all(c, !has(c.restartPolicy) && !has(c.restartPolicyRules))",message="a restarted container would run on with an old fencing token: leave restartPolicy and restartPolicyRules out of the containers",fieldPath=".spec.template.spec.containers"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.initContainers) || self.spec.template.spec.initContainers.all(c, !has(c.restartPolicyRules))",message="leave restartPolicyRules out of the initContainers",fieldPath=".spec.template.spec.initContainers"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.ephemeralContainers)",message="Kubernetes takes no ephemeral containers in a template: leave ephemeralContainers out",fieldPath=".spec.template.spec.ephemeralContainers"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.initContainers) || self.spec.template.spec.initContainers.all(c, (!has(c.restartPolicy) || c.restartPolicy == 'Always') && !has(c.restartPolicyRules))",message="an init container runs once, or beside the report with restartPolicy Always: leave other restart policies and restartPolicyRules out",fieldPath=".spec.template.spec.initContainers"
 	// +kubebuilder:validation:XValidation:rule="self.spec.template.spec.containers.all(c, !has(c.env) || c.env.all(e, !e.name.startsWith('LEASEHOLD_')))",message="names of variables that begin with LEASEHOLD_ are set by the operator",fieldPath=".spec.template.spec.containers"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.spec.initContainers) || self.spec.template.spec.initContainers.all(c, !has(c.env) || c.env.all(e, !e.name.startsWith('LEASEHOLD_')))",message="names of variables that begin with LEASEHOLD_ are set by the operator",fieldPath=".spec.template.spec.initContainers"
-	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || !has(self.metadata.labels) || self.metadata.labels.all(k, !k.startsWith('leasehold.dev/'))",message="labels that begin with leasehold.dev/ are set by the operator",fieldPath=".metadata.labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || !has(self.metadata.labels) || self.metadata.labels.all(k, !k.startsWith('leasehold.dev/') && !k.startsWith('batch.kubernetes.io/') && k != 'controller-uid' && k != 'job-name')",message="the operator sets the labels that begin with leasehold.dev/, and Kubernetes those that begin with batch.kubernetes.io/, controller-uid and job-name: leave them out",fieldPath=".metadata.labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || !has(self.metadata.annotations) || self.metadata.annotations.all(k, !k.startsWith('leasehold.dev/'))",message="annotations that begin with leasehold.dev/ are set by the operator",fieldPath=".metadata.annotations"
-	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.metadata) || !has(self.spec.template.metadata.labels) || self.spec.template.metadata.labels.all(k, !k.startsWith('leasehold.dev/'))",message="labels that begin with leasehold.dev/ are set by the operator",fieldPath=".spec.template.metadata.labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.metadata) || !has(self.spec.template.metadata.labels) || self.spec.template.metadata.labels.all(k, !k.startsWith('leasehold.dev/') && !k.startsWith('batch.kubernetes.io/') && k != 'controller-uid' && k != 'job-name')",message="the operator sets the labels that begin with leasehold.dev/, and Kubernetes those that begin with batch.kubernetes.io/, controller-uid and job-name: leave them out",fieldPath=".spec.template.metadata.labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.template.metadata) || !has(self.spec.template.metadata.annotations) || self.spec.template.metadata.annotations.all(k, !k.startsWith('leasehold.dev/'))",message="annotations that begin with leasehold.dev/ are set by the operator",fieldPath=".spec.template.metadata.annotations"
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 }
@@ -146,7 +152,7 @@ type Contention struct {
 	// timeout bounds the wait; after it the ReportJob ends with phase Skipped and reason WaitTimeout.
 	// +optional
 	// +kubebuilder:default="1h"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+(ms|s|m|h))+$') || (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="must be 0s to 168h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="must be 0s to 168h"
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -172,7 +178,7 @@ type ReportJob struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec declares the report and its lease. It is immutable while the report is under way or over.
+	// spec declares the report and its lease. All of it but contention is immutable.
 	// +required
 	Spec ReportJobSpec `json:"spec"`
 

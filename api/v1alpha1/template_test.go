@@ -47,7 +47,7 @@ func TestTheJobIsOnePodThatTheOperatorControls(t *testing.T) {
 	}.check(t)
 }
 
-func TestThePodEndsOnceAndCarriesOurNames(t *testing.T) {
+func TestTheContainersEndOnce(t *testing.T) {
 	t.Parallel()
 	manifests{
 		"never restarted": {inPod(t, "restartPolicy: Never"), ""},
@@ -61,8 +61,20 @@ func TestThePodEndsOnceAndCarriesOurNames(t *testing.T) {
 			"spec.jobTemplate.spec.template.spec.containers"},
 		"a container with restart rules": {inContainer(t, "restartPolicyRules: [{action: Restart}]"), "restartPolicyRules"},
 		"a native sidecar":               {inInit(t, "restartPolicy: Always"), ""},
-		"an init container with rules":   {inInit(t, "restartPolicyRules: [{action: Restart}]"), "restartPolicyRules"},
-		"a variable of its own":          {inContainer(t, "env: [{name: MONTH, value: '11'}]"), ""},
+		"an init container restarted": {inInit(t, "restartPolicy: OnFailure"),
+			"spec.jobTemplate.spec.template.spec.initContainers: Invalid value: an init container runs once"},
+		"an ephemeral container": {inPod(t, "ephemeralContainers: [{name: debug, image: debug}]"),
+			"spec.jobTemplate.spec.template.spec.ephemeralContainers"},
+		"no container": {edit(t, "          containers:\n          - name: report\n            image: report\n",
+			"          containers: []\n"), "a report needs a container"},
+		"an init container with rules": {inInit(t, "restartPolicyRules: [{action: Restart}]"), "restartPolicyRules"},
+	}.check(t)
+}
+
+func TestTheTemplateTakesNoNamesOfOthers(t *testing.T) {
+	t.Parallel()
+	manifests{
+		"a variable of its own": {inContainer(t, "env: [{name: MONTH, value: '11'}]"), ""},
 		"a variable of ours": {inContainer(t, "env: [{name: LEASEHOLD_FENCING_TOKEN, value: '9'}]"),
 			"begin with LEASEHOLD_"},
 		"a variable of ours at the start": {inInit(t, "env: [{name: LEASEHOLD_JOB_ID, value: x}]"), "begin with LEASEHOLD_"},
@@ -72,10 +84,16 @@ func TestThePodEndsOnceAndCarriesOurNames(t *testing.T) {
 			"annotations: {leasehold.dev/job-id: x}"), "spec.jobTemplate.spec.template.metadata.annotations"},
 		"a label of ours on the pod": {edit(t, "annotations: {team: finance}", "labels: {leasehold.dev/attempt: '9'}"),
 			"spec.jobTemplate.spec.template.metadata.labels"},
+		"a label of the Job controller on the Job": {edit(t, "{team: finance}", "{batch.kubernetes.io/job-name: x}"),
+			"spec.jobTemplate.metadata.labels"},
+		"a name of the Job controller on the pod": {edit(t, "annotations: {team: finance}", "labels: {job-name: x}"),
+			"spec.jobTemplate.spec.template.metadata.labels"},
+		"a UID of the Job controller on the pod": {edit(t, "annotations: {team: finance}", "labels: {controller-uid: x}"),
+			"spec.jobTemplate.spec.template.metadata.labels"},
+		"an annotation of ours on the Job": {edit(t, "labels: {team: finance}", "annotations: {leasehold.dev/job-id: x}"),
+			"spec.jobTemplate.metadata.annotations"},
 		"a name for the Job": {edit(t, "      labels: {team: finance}", "      name: mine"),
 			"unknown field \"spec.jobTemplate.metadata.name\""},
-		"no container": {edit(t, "          containers:\n          - name: report\n            image: report\n",
-			"          containers: []\n"), "a report needs a container"},
 		"a misspelt field": {inContainer(t, "comand: [x]"),
 			"unknown field \"spec.jobTemplate.spec.template.spec.containers[0].comand\""},
 		"no template": {edit(t, "  jobTemplate:\n", "  jobTemplate2:\n"), "jobTemplate"},

@@ -30,6 +30,7 @@ var bounds = []struct {
 	{"spec.template.spec.initContainers[].name", "maxLength", 63},
 	{"spec.template.spec.initContainers[].env", "maxItems", 256},
 	{"spec.template.spec.initContainers[].env[].name", "maxLength", 256},
+	{"spec.template.spec.initContainers[].restartPolicy", "maxLength", 16},
 	{"spec.template.spec.restartPolicy", "maxLength", 16},
 	{"metadata.labels", "maxProperties", 64},
 	{"metadata.labels{}", "maxLength", 63},
