@@ -98,6 +98,41 @@ func TestTimingsAreCheckedTogetherAtApplyTime(t *testing.T) {
 	}.check(t)
 }
 
+// A rule over several durations speaks only when each is valid by itself; what is just valid must not escape it.
+func TestTheRulesHoldWhereADurationIsJustValid(t *testing.T) {
+	t.Parallel()
+	const interval, lease, runtime = "renewalInterval: Invalid", "leaseDuration: Invalid", "maxRuntime: Invalid"
+	const timeout = "renewalTimeout: Invalid"
+	for name, tc := range map[string]struct {
+		timing  timing
+		refusal string
+	}{
+		"the shortest lease, a long interval":  {timing{"5s", "1667ms", "20m", "1s", ""}, interval},
+		"the longest lease, a long interval":   {timing{"24h", "28800001ms", "24h", "1s", ""}, interval},
+		"the shortest lease, too full":         {timing{"5s", "1s", "20m", "1s", ""}, lease},
+		"the longest interval, too full":       {timing{"30s", "10s", "20m", "10s", ""}, lease},
+		"the longest grace, too full":          {timing{"1h", "5s", "1h", "1h", ""}, lease},
+		"the shortest lease, a short runtime":  {timing{"5s", "500ms", "4999ms", "1s", ""}, runtime},
+		"the longest lease, a short runtime":   {timing{"24h", "5s", "23h", "10s", ""}, runtime},
+		"the shortest runtime":                 {timing{"30s", "5s", "1s", "10s", ""}, runtime},
+		"not renewed, the shortest lease":      {timing{"5s", "0s", "2001ms", "1s", ""}, runtime},
+		"not renewed, the longest lease":       {timing{"24h", "0s", "24h", "10s", ""}, runtime},
+		"not renewed, the longest grace":       {timing{"2h", "0s", "1h", "1h", ""}, runtime},
+		"not renewed, room for a second":       {timing{"5s", "0s", "1001ms", "2s", ""}, runtime},
+		"not renewed, the longest runtime":     {timing{"30s", "0s", "168h", "10s", ""}, runtime},
+		"timed out, the shortest lease":        {timing{"5s", "500ms", "20m", "1s", "1501ms"}, timeout},
+		"timed out, the longest lease":         {timing{"24h", "5s", "24h", "10s", "24h"}, timeout},
+		"timed out, the longest grace":         {timing{"2h", "5s", "2h", "1h", "36m"}, timeout},
+		"timed out, interval and lease filled": {timing{"60s", "20s", "20m", "6s", "21001ms"}, timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := create(t, tc.timing.manifest())
+			checkRefusal(t, err, "spec."+tc.refusal)
+		})
+	}
+}
+
 func TestOneMistakeGivesOneMessage(t *testing.T) {
 	t.Parallel()
 	const pattern = "in body should match '^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$'"
