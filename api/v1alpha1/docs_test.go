@@ -4,29 +4,51 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-func TestTheReferenceNamesEveryConditionReasonEventAndName(t *testing.T) {
+// headings are the sections of docs/reportjob.md by the constants that they explain.
+var headings = map[string]string{
+	"Phase": "\n## Status\n", "Condition": "\n## Status\n", "Reason": "\n### Reasons\n", "Event": "\n### Events\n",
+	"Env": "\n## What the report is given\n", "Label": "\n## What the report is given\n",
+	"Annotation": "\n## What the report is given\n", "Finalizer": "\n## What the report is given\n",
+}
+
+func TestTheReferenceExplainsEveryConstantInItsSection(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reportjob.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, "../../docs/reportjob.md")
 	for _, file := range []string{"conditions.go", "contract.go", "reportjob_status.go"} {
 		names := constants(t, file)
 		if len(names) == 0 {
 			t.Errorf("%s has no constants: the test looks in the wrong place", file)
 		}
 		for name, value := range names {
-			if !strings.Contains(string(page), "`"+value+"`") {
-				t.Errorf("docs/reportjob.md does not name `%s` (%s)", value, name)
+			heading := headingOf(t, name)
+			if !strings.Contains(section(page, heading), "`"+value+"`") {
+				t.Errorf("docs/reportjob.md does not name `%s` (%s) under %q", value, name, strings.TrimSpace(heading))
 			}
 		}
 	}
+}
+
+func headingOf(t *testing.T, name string) string {
+	t.Helper()
+	for prefix, heading := range headings {
+		if strings.HasPrefix(name, prefix) {
+			return heading
+		}
+	}
+	t.Fatalf("no section of docs/reportjob.md is for %s", name)
+	return ""
+}
+
+// section is the text below a heading, up to the next one.
+func section(page, heading string) string {
+	_, below, _ := strings.Cut(page, heading)
+	text, _, _ := strings.Cut(below, "\n#")
+	return text
 }
 
 // constants reads the string constants of a file of this package; outcomes are told by their phases.
