@@ -70,11 +70,17 @@ type LostError struct {
 func (e *LostError) Gone() bool { return e.Owner == "" }
 
 // Error says whose the lease is now.
-func (e *LostError) Error() string {
-	if e.Gone() {
-		return fmt.Sprintf("lease %s is gone from Redis: it expired or was removed", e.Scope)
+func (e *LostError) Error() string { return "lease " + string(e.Scope) + ": " + e.Whose() }
+
+// Whose says whose the lease is now, without naming it.
+func (e *LostError) Whose() string {
+	switch {
+	case e.Gone():
+		return "it is gone from Redis, expired or removed"
+	case e.Token == 0:
+		return fmt.Sprintf("it belongs to %s now", e.Owner)
 	}
-	return fmt.Sprintf("lease %s belongs to %s with token %d now", e.Scope, e.Owner, e.Token)
+	return fmt.Sprintf("it belongs to %s with token %d now", e.Owner, e.Token)
 }
 
 // NotExecutedError says that the store certainly did not run the request; it may be sent again.

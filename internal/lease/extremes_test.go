@@ -84,9 +84,10 @@ func TestTheErrorsTellWhatToDoNext(t *testing.T) {
 			"lease a/b is held by by-hand and never expires: remove the key leasehold:{a/b}:lease if nobody holds it any more"},
 		"held by another kind of program": {&lease.HeldError{Scope: "a/b", Owner: "by-hand", ExpiresIn: time.Second},
 			"lease a/b is held by by-hand for another 1s unless it is renewed"},
-		"gone": {&lease.LostError{Scope: "a/b"}, "lease a/b is gone from Redis: it expired or was removed"},
+		"gone": {&lease.LostError{Scope: "a/b"}, "lease a/b: it is gone from Redis, expired or removed"},
 		"another's": {&lease.LostError{Scope: "a/b", Owner: "x", Token: 7},
-			"lease a/b belongs to x with token 7 now"},
+			"lease a/b: it belongs to x with token 7 now"},
+		"of another kind of program": {&lease.LostError{Scope: "a/b", Owner: "by-hand"}, "lease a/b: it belongs to by-hand now"},
 	} {
 		if got := tc.err.Error(); got != tc.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tc.want)

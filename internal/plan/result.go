@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,8 +36,24 @@ type LeaseGranted struct {
 type LeaseHeldByOther struct {
 	// Owner and Token are the holder's, as found in Redis.
 	Owner, Token string
-	// ExpiresIn is how long the lease lives on without a renewal.
+	// ExpiresIn is how long the lease lives on without a renewal; 0 if it never expires.
 	ExpiresIn time.Duration
+}
+
+// holder names who holds the lease. A value without a token was put there by another kind of program.
+func (r LeaseHeldByOther) holder() string {
+	if r.Token == "" {
+		return fmt.Sprintf("Something that is no execution of a report, %q,", r.Owner)
+	}
+	return fmt.Sprintf("Execution %s with fencing token %s", r.Owner, r.Token)
+}
+
+// end says when the lease ends if nothing happens; a key without an expiry does not.
+func (r LeaseHeldByOther) end() string {
+	if r.ExpiresIn == 0 {
+		return "never expires: remove the key in Redis if nobody holds it any more"
+	}
+	return fmt.Sprintf("expires in %s unless it is renewed", r.ExpiresIn.Round(time.Millisecond))
 }
 
 // AcquireUnknown means: whether the lease was granted is unknown. Nothing starts under it; a grant lapses by itself.

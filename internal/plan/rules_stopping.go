@@ -40,11 +40,12 @@ func ownershipUncertain(m *matter) *draft {
 	return d.requestStop(v1alpha1.ReasonOwnershipUncertain, message)
 }
 
+// detail is what the engine says, as the end of a sentence.
 func detail(lease LeaseView, otherwise string) string {
 	if lease.Detail == "" {
 		return otherwise
 	}
-	return lease.Detail
+	return strings.TrimSuffix(lease.Detail, ".") + "."
 }
 
 // deleted stops the report of a ReportJob that is being deleted.

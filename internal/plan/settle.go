@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,10 +103,9 @@ func (d *draft) guardOff() {
 }
 
 func (d *draft) heldByOther(r LeaseHeldByOther) {
-	holder := r.Owner + "|" + r.Token
-	message := fmt.Sprintf("Execution %s with fencing token %s holds the lease, which expires in %s unless it is renewed."+
-		" The report starts when the lease is free; delete the ReportJob to stop waiting.",
-		r.Owner, r.Token, r.ExpiresIn.Round(time.Millisecond))
+	holder := strings.TrimSuffix(r.Owner+"|"+r.Token, "|")
+	message := fmt.Sprintf("%s holds the lease, which %s. The report starts when the lease is free; delete the ReportJob to"+
+		" stop waiting.", r.holder(), r.end())
 	if holder != d.status.Holder || d.status.Reason != v1alpha1.ReasonLeaseHeldByOther {
 		d.status.Holder = holder
 		d.wait(v1alpha1.ReasonLeaseHeldByOther, message, EventWaiting, normal(v1alpha1.EventWaitingForLease))

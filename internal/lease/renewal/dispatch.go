@@ -125,7 +125,7 @@ func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
 	case TooLate:
 		entry.end(Uncertain, "the confirmation of the renewal came too late")
 	case Refused:
-		entry.end(Lost, err.Error())
+		entry.end(Lost, whose(err))
 	default:
 		entry.detail = err.Error()
 		e.due.push(item{m.now.Add(MinRetryDelay + rand.N(MaxRetryDelay-MinRetryDelay)), entry})
@@ -145,6 +145,14 @@ func (e *Engine) confirm(entry *entry, t0 time.Time) {
 	if entry.timing.RenewalInterval > 0 {
 		e.due.push(item{jittered(entry.trust, entry.timing), entry})
 	}
+}
+
+// whose says in words whom a lost lease belongs to; the reader knows which lease it is.
+func whose(err error) string {
+	if lost, ok := errors.AsType[*lease.LostError](err); ok {
+		return lost.Whose()
+	}
+	return err.Error()
 }
 
 func resultOf(err error) Result {

@@ -1,0 +1,37 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/plan"
+)
+
+func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
+	t.Parallel()
+	const rest = " The report starts when the lease is free; delete the ReportJob to stop waiting."
+	for name, tc := range map[string]struct {
+		held          plan.LeaseHeldByOther
+		holder, wants string
+	}{
+		"an execution": {plan.LeaseHeldByOther{Owner: "e1", Token: "7", ExpiresIn: 1500 * time.Millisecond}, "e1|7",
+			"Execution e1 with fencing token 7 holds the lease, which expires in 1.5s unless it is renewed." + rest},
+		"another kind of program": {plan.LeaseHeldByOther{Owner: "cron-box", ExpiresIn: time.Second}, "cron-box",
+			`Something that is no execution of a report, "cron-box", holds the lease, which expires in 1s unless it is renewed.` + rest},
+		"a key without an expiry": {plan.LeaseHeldByOther{Owner: "e1", Token: "7"}, "e1|7",
+			"Execution e1 with fencing token 7 holds the lease, which never expires: remove the key in Redis if nobody holds it any" +
+				" more." + rest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			decision := plan.Decision{Actions: []plan.Action{plan.AcquireLease{}}, At: time.Date(2026, 12, 1, 2, 0, 0, 0, time.UTC)}
+			settled := plan.Settle(decision, []plan.Result{tc.held})
+			if settled.Status.Holder != tc.holder || settled.Status.Message != tc.wants {
+				t.Errorf("holder %q, message:\n%s\nwant %q,\n%s", settled.Status.Holder, settled.Status.Message, tc.holder, tc.wants)
+			}
+			if settled.RequeueAfter < 250*time.Millisecond || settled.RequeueAfter > 5*time.Second {
+				t.Errorf("it looks again after %v", settled.RequeueAfter)
+			}
+		})
+	}
+}
