@@ -46,7 +46,8 @@ const (
 	ReasonOwnershipUncertain = "OwnershipUncertain"
 	// ReasonMaxRuntimeExceeded: the execution ran for maxRuntime.
 	ReasonMaxRuntimeExceeded = "MaxRuntimeExceeded"
-	// ReasonJobDisturbed: the Job was deleted, suspended or is not the one that was created; or a second pod appeared.
+	// ReasonJobDisturbed: the Job was deleted, suspended or is not the one that was created; its pod was deleted, or a second
+	// one appeared.
 	ReasonJobDisturbed = "JobDisturbed"
 	// ReasonJobRefused: the API server refused the Job, so the report cannot start.
 	ReasonJobRefused = "JobRefused"

@@ -64,13 +64,24 @@ func (a *actor) notGranted(ctx context.Context, request lease.AcquireRequest, er
 		return plan.LeaseHeldByOther{Owner: string(held.Owner), Token: tokenText(held.Token), ExpiresIn: held.ExpiresIn}
 	}
 	if lease.OutcomeOf(err) == lease.NotExecuted {
-		return plan.StoreUnreachable{Address: a.Store.Address(), Message: err.Error()}
+		return plan.StoreUnreachable{Address: a.Store.Address(), Message: causeOf(err)}
 	}
-	message := err.Error() + "; the request was withdrawn"
+	message := causeOf(err) + "; the request was withdrawn"
 	if withdrawal := a.withdrawRequest(ctx, request); withdrawal != nil {
-		message = err.Error() + "; a grant would run out by itself"
+		message = causeOf(err) + "; a grant would run out by itself"
 	}
 	return plan.AcquireUnknown{Address: a.Store.Address(), Message: message}
+}
+
+// causeOf says what went wrong with a request, without the address and the outcome that the message around it tells anyway.
+func causeOf(err error) string {
+	if not, ok := errors.AsType[*lease.NotExecutedError](err); ok {
+		return not.Cause.Error()
+	}
+	if unknown, ok := errors.AsType[*lease.UnknownError](err); ok {
+		return unknown.Cause.Error()
+	}
+	return err.Error()
 }
 
 func (a *actor) withdrawRequest(ctx context.Context, request lease.AcquireRequest) error {
@@ -125,9 +136,9 @@ func (a *actor) release(ctx context.Context, ref grantRef) (plan.Result, error) 
 	case lost != nil:
 		return plan.LeaseOfOther{Owner: string(lost.Owner), Token: tokenText(lost.Token)}, nil
 	case lease.OutcomeOf(err) == lease.NotExecuted:
-		return plan.StoreUnreachable{Address: a.Store.Address(), Message: err.Error()}, nil
+		return plan.StoreUnreachable{Address: a.Store.Address(), Message: causeOf(err)}, nil
 	default:
-		return plan.ReleaseUnknown{Address: a.Store.Address(), Message: err.Error()}, nil
+		return plan.ReleaseUnknown{Address: a.Store.Address(), Message: causeOf(err)}, nil
 	}
 }
 

@@ -217,6 +217,8 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 	}
 	zero := pod.ExitCode != nil && *pod.ExitCode == 0
 	switch {
+	case zero && pod.Deleting:
+		completion.Reason, completion.Message = v1alpha1.ReasonJobDisturbed, obeyed(pod)
 	case pod.Phase == PodSucceeded && zero && pod.ProvenDead():
 		completion.Outcome, completion.Reason = v1alpha1.OutcomeSucceeded, v1alpha1.ReasonPodSucceeded
 		completion.Message = fmt.Sprintf("Pod %s exited 0 under its lease.", pod.Name)
@@ -224,6 +226,13 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 		completion.Reason = v1alpha1.ReasonMaxRuntimeExceeded
 	}
 	return completion
+}
+
+// obeyed says that exit code 0 is no success of a pod that somebody deleted: it may only mean that the report did as SIGTERM
+// told it.
+func obeyed(pod *Pod) string {
+	return fmt.Sprintf("Pod %s was deleted, and not by the operator, and exited 0: whether the report was complete by then is"+
+		" unknown, so it does not count as a success. Check at the destination what it did before it runs again.", pod.Name)
 }
 
 // failure says in a sentence how a pod failed.

@@ -132,6 +132,11 @@ func TestRecordOutcome(t *testing.T) {
 			running(exited(2), change(func(p *plan.Pod) { p.Phase = plan.PodSucceeded })), failed},
 		"written off by the control plane": {
 			running(exited(0), change(func(p *plan.Pod) { p.Disruption = plan.DisruptedByPodGC })), unproven},
+		"deleted by somebody, and done as told": {
+			running(exited(0), change(func(p *plan.Pod) { p.Deleting = true })),
+			done("JobDisturbed", "Failed/JobDisturbed/ended", "report_failed/ReportFailed")},
+		"deleted by somebody, and killed": {
+			running(exited(137), change(func(p *plan.Pod) { p.Deleting = true })), failed},
 		"killed by its own deadline": {
 			running(exited(143), change(func(p *plan.Pod) { p.Reason = "DeadlineExceeded" })),
 			done("MaxRuntimeExceeded", "Failed/MaxRuntimeExceeded/ended", "report_failed/ReportFailed")},
