@@ -2,7 +2,6 @@
 FROM docker.io/library/golang:1.26 AS builder
 ARG TARGETOS
 ARG TARGETARCH
-ARG VERSION=dev
 
 WORKDIR /workspace
 COPY go.mod go.sum ./
@@ -11,6 +10,7 @@ RUN go mod download
 COPY api/ api/
 COPY cmd/ cmd/
 COPY internal/ internal/
+ARG VERSION=dev
 RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
     go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o manager ./cmd/manager
 

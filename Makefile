@@ -80,13 +80,13 @@ tidy: ## Tidy every module.
 
 .PHONY: verify
 verify: manifests generate tidy lint ## Check that generated files and modules are up to date, and lint.
-	@git diff --exit-code --stat -- api config '*go.mod' '*go.sum' \
-	  || { echo "verify: the files above were not up to date: commit what make verify changed"; exit 1; }
+	@changed=$$(git status --porcelain -- api config '*go.mod' '*go.sum'); [ -z "$$changed" ] \
+	  || { echo "$$changed"; echo "verify: these files were not up to date: commit what make verify changed"; exit 1; }
 
 ##@ Test
 
 .PHONY: test-setup
-test-setup:
+test-setup: ## Install what the tests need: redis-server, and a C compiler for the race detector.
 	$(CLUSTER_SH) packages test
 
 .PHONY: test

@@ -97,7 +97,13 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		return ctrl.GetConfig()
 	}
-	return clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	// The API server's own fairness bounds the operator; the client's default of 5 requests a second would delay stops.
+	config.QPS = -1
+	return config, nil
 }
 
 // assemble puts the operator's parts into the manager. None of them needs Redis to be there.

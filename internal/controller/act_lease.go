@@ -24,6 +24,8 @@ func (a *actor) acquire(ctx context.Context, action plan.AcquireLease) (plan.Res
 	if err != nil {
 		return nil, fmt.Errorf("ReportJob %s: ask for its lease: %w", a.name, err)
 	}
+	// Who has no execution has no lease. What the engine may still renew under this name was granted to a ReportJob that is gone.
+	a.Leases.Forget(subjectOf(a.name))
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	grant, err := a.Store.Acquire(ctx, request)

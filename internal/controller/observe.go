@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
@@ -58,8 +59,34 @@ func (r *ReportJobReconciler) observeWith(
 	}
 	if read.execution != nil {
 		observation.Lease = r.view(name, refOf(read.execution))
+		return observation, nil
 	}
-	return observation, nil
+	observation.Floor, err = r.floor(ctx, reportJob)
+	return observation, err
+}
+
+// floor finds the highest token that is written down for the jobID. The cache will do: what it does not show yet is in Redis,
+// unless Redis lost its data in this very moment.
+func (r *ReportJobReconciler) floor(ctx context.Context, reportJob *v1alpha1.ReportJob) (string, error) {
+	if isFinished(reportJob) {
+		return "", nil
+	}
+	var all v1alpha1.ReportJobList
+	err := r.Client.List(ctx, &all, client.InNamespace(reportJob.Namespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return "", fmt.Errorf("list the ReportJobs of namespace %s: %w", reportJob.Namespace, err)
+	}
+	var floor lease.Token
+	for i := range all.Items {
+		if all.Items[i].JobID() != reportJob.JobID() {
+			continue
+		}
+		// What is no token was not written by an operator.
+		if token, err := lease.ParseToken(all.Items[i].Status.LastToken); err == nil {
+			floor = max(floor, token)
+		}
+	}
+	return tokenText(floor), nil
 }
 
 // childReader reads the Jobs and pods of one ReportJob.
@@ -130,11 +157,20 @@ func (c childReader) jobFact(job *batchv1.Job) plan.Job {
 	return plan.Job{
 		Name:      job.Name,
 		UID:       job.UID,
-		Ours:      metav1.IsControlledBy(job, c.reportJob) && c.hasToken(job),
+		Ours:      c.isOurs(job),
 		Deleting:  job.DeletionTimestamp != nil,
 		Suspended: job.Spec.Suspend != nil && *job.Spec.Suspend,
 		Ended:     jobEnd(job),
 	}
+}
+
+// isOurs knows the Job that was created by its UID, whatever was done to its owner references since, and one that was created
+// and not written down yet by its owner and token.
+func (c childReader) isOurs(job *batchv1.Job) bool {
+	if c.execution != nil && c.execution.JobUID != "" {
+		return job.UID == c.execution.JobUID
+	}
+	return metav1.IsControlledBy(job, c.reportJob) && c.hasToken(job)
 }
 
 // jobEnd reads the terminal condition. Counters and the earlier signals FailureTarget and SuccessCriteriaMet do not count:

@@ -47,7 +47,7 @@ type ReportJobReconciler struct {
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile takes a ReportJob one step further, or finds that there is nothing to do.

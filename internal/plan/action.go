@@ -20,7 +20,7 @@ type AddFinalizer struct{}
 // engine forgets the grant: it is adopted if it was written, and runs out if not.
 // Results: LeaseGranted, LeaseHeldByOther, AcquireUnknown, StoreUnreachable.
 type AcquireLease struct {
-	// Floor is the highest token this ReportJob was ever granted, in decimal; empty when there was none.
+	// Floor is the highest token that any ReportJob of this jobID was granted, in decimal; empty when none is known.
 	Floor string
 }
 

@@ -117,11 +117,16 @@ func (d *draft) decision(rule string) Decision {
 const maxMessage = 1024
 
 // clip cuts a message to what the API takes, at a character's boundary.
-func clip(message string) string {
-	if len(message) <= maxMessage {
+func clip(message string) string { return clipTo(message, maxMessage) }
+
+// maxOwner bounds what is told of a lease's holder: an owner has 32 bytes, but another program may have put anything there.
+const maxOwner = 64
+
+func clipTo(message string, limit int) string {
+	if len(message) <= limit {
 		return message
 	}
-	cut := maxMessage - len("…")
+	cut := limit - len("…")
 	for cut > 0 && message[cut]&0xC0 == 0x80 {
 		cut--
 	}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,14 +14,23 @@ func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		held          plan.LeaseHeldByOther
 		holder, wants string
+		again         time.Duration
 	}{
 		"an execution": {plan.LeaseHeldByOther{Owner: "e1", Token: "7", ExpiresIn: 1500 * time.Millisecond}, "e1|7",
-			"Execution e1 with fencing token 7 holds the lease, which expires in 1.5s unless it is renewed." + rest},
+			"Execution e1 with fencing token 7 holds the lease, which expires in 1.5s unless it is renewed." + rest, 1500 * time.Millisecond},
 		"another kind of program": {plan.LeaseHeldByOther{Owner: "cron-box", ExpiresIn: time.Second}, "cron-box",
-			`Something that is no execution of a report, "cron-box", holds the lease, which expires in 1s unless it is renewed.` + rest},
+			`Something that is no execution of a report, "cron-box", holds the lease, which expires in 1s unless it is renewed.` + rest,
+			time.Second},
 		"a key without an expiry": {plan.LeaseHeldByOther{Owner: "e1", Token: "7"}, "e1|7",
 			"Execution e1 with fencing token 7 holds the lease, which never expires: remove the key in Redis if nobody holds it any" +
-				" more." + rest},
+				" more." + rest, 5 * time.Second},
+		"bytes that are no text": {
+			plan.LeaseHeldByOther{Owner: "\xff\xfeby-hand", ExpiresIn: time.Hour},
+			"?by-hand", `Something that is no execution of a report, "?by-hand", holds the lease, which expires in 1h0m0s unless it is renewed.` +
+				rest, 5 * time.Second},
+		"a long value": {plan.LeaseHeldByOther{Owner: strings.Repeat("x", 300), ExpiresIn: time.Millisecond},
+			strings.Repeat("x", 61) + "…", `Something that is no execution of a report, "` + strings.Repeat("x", 61) +
+				`…", holds the lease, which expires in 1ms unless it is renewed.` + rest, 250 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,8 +39,8 @@ func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
 			if settled.Status.Holder != tc.holder || settled.Status.Message != tc.wants {
 				t.Errorf("holder %q, message:\n%s\nwant %q,\n%s", settled.Status.Holder, settled.Status.Message, tc.holder, tc.wants)
 			}
-			if settled.RequeueAfter < 250*time.Millisecond || settled.RequeueAfter > 5*time.Second {
-				t.Errorf("it looks again after %v", settled.RequeueAfter)
+			if settled.RequeueAfter != tc.again {
+				t.Errorf("it looks again after %v, want %v", settled.RequeueAfter, tc.again)
 			}
 		})
 	}

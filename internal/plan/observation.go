@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -23,6 +21,9 @@ type Observation struct {
 	Pods []Pod
 	// Lease is what the renewal engine of this process knows about the lease of status.execution.
 	Lease LeaseView
+	// Floor is the highest token in the status of any ReportJob with this jobID in the namespace, this one's included, in
+	// decimal; empty when there is none, or when this one needs no lease. Redis may have lost it with its data.
+	Floor string
 	// Live says that ReportJob, Job, Strays and Pods were all read from the API server for this decision, in this order
 	// (Pods last), and none from a cache. What cannot be taken back is decided on a live observation only.
 	Live bool
@@ -124,8 +125,6 @@ type LeaseView struct {
 	Phase LeasePhase
 	// Detail says in a sentence how the lease came into this state: who holds it instead, which request had no answer.
 	Detail string
-	// Since is when it came into this state, by the operator's clock; for people.
-	Since time.Time
 	// StoreError says, with the address and without a secret, why the last request to Redis had no usable answer; empty
 	// when it had one.
 	StoreError string

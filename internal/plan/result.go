@@ -48,6 +48,14 @@ func (r LeaseHeldByOther) holder() string {
 	return fmt.Sprintf("Execution %s with fencing token %s", r.Owner, r.Token)
 }
 
+// poll is when to ask again: when the lease may have ended, and not too late for one that is given back earlier.
+func (r LeaseHeldByOther) poll() time.Duration {
+	if r.ExpiresIn == 0 {
+		return longestPoll
+	}
+	return min(max(r.ExpiresIn, shortestPoll), longestPoll)
+}
+
 // end says when the lease ends if nothing happens; a key without an expiry does not.
 func (r LeaseHeldByOther) end() string {
 	if r.ExpiresIn == 0 {

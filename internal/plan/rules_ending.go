@@ -148,6 +148,7 @@ func stop(m *matter) *draft {
 		return nil
 	}
 	d := m.draft().after(recheck)
+	d.lossWhileStopping(m)
 	message := m.stoppingMessage()
 	d.phase(v1alpha1.PhaseStopping, m.stop.Reason, m.stop.Message+" "+message)
 	d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionFalse, v1alpha1.ReasonPodsAlive, message)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -124,6 +125,18 @@ func foreignJob(o *plan.Observation) { o.Job.Ours = false }
 
 func jobFailed(o *plan.Observation) { o.Job.Ended = &plan.JobEnd{} }
 
+// lossTold is a status that says of the loss already.
+func lossTold(o *plan.Observation) {
+	meta.SetStatusCondition(&o.ReportJob.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionLeaseHeld, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonLeaseLost})
+}
+
+// told is a decision that also tells something.
+func told(v view, event string, conditions map[string]string) view {
+	v.Events, v.Conditions = []string{event}, conditions
+	return v
+}
+
 func TestStop(t *testing.T) {
 	t.Parallel()
 	stopping := func(reason string, actions ...plan.Action) view {
@@ -134,6 +147,16 @@ func TestStop(t *testing.T) {
 	checkDecisions(t, map[string]decision{
 		"a lost lease is not renewed": {
 			running(stopped("LeaseLost"), lease(plan.LeaseLost)), stopping("LeaseLost", aHalt, aJob, aPod)},
+		"a lease that goes during another stop is told": {running(stopped("Deleted"), lease(plan.LeaseLost)),
+			told(stopping("Deleted", aJob, aPod), "lease_lost/LeaseLost", map[string]string{
+				"LeaseHeld": "False/LeaseLost", "StopConfirmed": "False/PodsAlive"})},
+		"and told once": {running(stopped("Deleted"), lease(plan.LeaseLost), lossTold),
+			stopping("Deleted", aJob, aPod)},
+		"one that grows uncertain during another stop is told": {
+			running(stopped("Deleted"), lease(plan.LeaseUncertain)),
+			told(stopping("Deleted", aJob, aPod), "ownership_uncertain/OwnershipUncertain", map[string]string{
+				"LeaseHeld": "Unknown/OwnershipUncertain", "OwnershipUncertain": "True/OwnershipUncertain",
+				"StopConfirmed": "False/PodsAlive"})},
 		"nor is an uncertain one": {
 			running(stopped("OwnershipUncertain"), lease(plan.LeaseUncertain)),
 			stopping("OwnershipUncertain", aHalt, aJob, aPod)},

@@ -64,6 +64,9 @@ func watch(m *matter) *draft {
 	d.store(m.Lease.StoreError)
 	d.held(m.Lease)
 	d.after(m.remainingRuntime())
+	if m.Lease.StoreError != "" {
+		d.sooner(storeRetry) // nothing else calls when Redis answers again
+	}
 	pod := m.pod()
 	switch {
 	case pod == nil && m.Job == nil:

@@ -67,6 +67,7 @@ func TestWatch(t *testing.T) {
 		return view{Rule: "Watch", Phase: phase, Reason: reason, After: 19 * time.Minute, Events: events}
 	}
 	changed := func(v view, conditions map[string]string) view { v.Conditions = conditions; return v }
+	soon := func(v view) view { v.After = 2 * time.Second; return v }
 	runs := "report_running/ReportRunning"
 	checkDecisions(t, map[string]decision{
 		"no pod yet":                  {running(reachable, noPod), watching("Starting", "JobCreated")},
@@ -76,10 +77,11 @@ func TestWatch(t *testing.T) {
 		"a pod that somebody deletes": {running(reachable, startedAt, leaving), watching("Running", "PodRunning")},
 		"exit 0, the lease not confirmed": {running(reachable, startedAt, exited(0), lease(plan.LeaseAdopting)),
 			watching("Completing", "Adopting")},
-		"Redis does not answer": {running(reachable, startedAt, storeAway), changed(
+		"Redis does not answer": {running(reachable, startedAt, storeAway), soon(changed(
 			watching("Running", "PodRunning", "store_unreachable/StoreUnreachable"),
-			map[string]string{"StoreReachable": "False/StoreUnreachable"})},
-		"Redis still does not answer": {running(unreachable, startedAt, storeAway), watching("Running", "PodRunning")},
+			map[string]string{"StoreReachable": "False/StoreUnreachable"}))},
+		"Redis still does not answer": {
+			running(unreachable, startedAt, storeAway), soon(watching("Running", "PodRunning"))},
 		"Redis answers again": {running(unreachable, startedAt), changed(
 			watching("Running", "PodRunning", "store_reachable/"), map[string]string{"StoreReachable": "True/Reachable"})},
 		"the lease is confirmed after a restart": {running(adopting, reachable, startedAt), changed(

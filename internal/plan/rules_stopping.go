@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -16,11 +17,16 @@ func leaseLost(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
+	return d.requestStop(v1alpha1.ReasonLeaseLost, d.lost(m))
+}
+
+// lost says that the lease is lost, and returns how.
+func (d *draft) lost(m *matter) string {
 	message := fmt.Sprintf("The lease %s with fencing token %s is lost: %s", m.execution.LeaseKey, m.execution.Token,
 		detail(m.Lease, "Redis says that it is gone or another's."))
 	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionFalse, v1alpha1.ReasonLeaseLost, message)
 	d.note(EventLost, warning(v1alpha1.EventLeaseLost), v1alpha1.ReasonLeaseLost, message)
-	return d.requestStop(v1alpha1.ReasonLeaseLost, message)
+	return message
 }
 
 // ownershipUncertain stops a report whose lease was not confirmed in time. A lease that is renewed no more although nothing
@@ -32,12 +38,32 @@ func ownershipUncertain(m *matter) *draft {
 	}
 	d := m.draft()
 	d.store(m.Lease.StoreError)
+	return d.requestStop(v1alpha1.ReasonOwnershipUncertain, d.uncertain(m))
+}
+
+// uncertain says that nobody knows whether the lease is still held, and returns why.
+func (d *draft) uncertain(m *matter) string {
 	message := fmt.Sprintf("Whether lease %s with fencing token %s is still held is unknown: %s", m.execution.LeaseKey,
 		m.execution.Token, detail(m.Lease, "no renewal was confirmed in time."))
 	d.condition(v1alpha1.ConditionOwnershipUncertain, metav1.ConditionTrue, v1alpha1.ReasonOwnershipUncertain, message)
 	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionUnknown, v1alpha1.ReasonOwnershipUncertain, message)
 	d.note(EventUncertain, warning(v1alpha1.EventOwnershipUncertain), v1alpha1.ReasonOwnershipUncertain, message)
-	return d.requestStop(v1alpha1.ReasonOwnershipUncertain, message)
+	return message
+}
+
+// lossWhileStopping tells of a lease that goes while its report is being stopped for something else, once.
+func (d *draft) lossWhileStopping(m *matter) {
+	told := !meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionLeaseHeld)
+	if told || ownershipEnded(m.stop.Reason) {
+		return
+	}
+	switch m.Lease.phase() {
+	case LeaseLost:
+		d.lost(m)
+	case LeaseUncertain:
+		d.uncertain(m)
+	default:
+	}
 }
 
 // detail is what the engine says, as the end of a sentence.
@@ -217,7 +243,7 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 	}
 	zero := pod.ExitCode != nil && *pod.ExitCode == 0
 	switch {
-	case zero && pod.Deleting:
+	case zero && pod.ProvenDead() && (pod.Deleting || pod.Disruption != ""):
 		completion.Reason, completion.Message = v1alpha1.ReasonJobDisturbed, obeyed(pod)
 	case pod.Phase == PodSucceeded && zero && pod.ProvenDead():
 		completion.Outcome, completion.Reason = v1alpha1.OutcomeSucceeded, v1alpha1.ReasonPodSucceeded
@@ -228,10 +254,10 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 	return completion
 }
 
-// obeyed says that exit code 0 is no success of a pod that somebody deleted: it may only mean that the report did as SIGTERM
-// told it.
+// obeyed says that exit code 0 is no success of a pod that somebody deleted or evicted: it may only mean that the report did
+// as SIGTERM told it.
 func obeyed(pod *Pod) string {
-	return fmt.Sprintf("Pod %s was deleted, and not by the operator, and exited 0: whether the report was complete by then is"+
+	return fmt.Sprintf("Pod %s was told to end, and not by the operator, and exited 0: whether the report was complete by then is"+
 		" unknown, so it does not count as a success. Check at the destination what it did before it runs again.", pod.Name)
 }
 

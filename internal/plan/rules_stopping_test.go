@@ -135,6 +135,9 @@ func TestRecordOutcome(t *testing.T) {
 		"deleted by somebody, and done as told": {
 			running(exited(0), change(func(p *plan.Pod) { p.Deleting = true })),
 			done("JobDisturbed", "Failed/JobDisturbed/ended", "report_failed/ReportFailed")},
+		"evicted, and done as told": {
+			running(exited(0), change(func(p *plan.Pod) { p.Disruption = "EvictionByEvictionAPI" })),
+			done("JobDisturbed", "Failed/JobDisturbed/ended", "report_failed/ReportFailed")},
 		"deleted by somebody, and killed": {
 			running(exited(137), change(func(p *plan.Pod) { p.Deleting = true })), failed},
 		"killed by its own deadline": {

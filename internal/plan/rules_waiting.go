@@ -13,8 +13,8 @@ func giveUpWaiting(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
-	message := fmt.Sprintf("The lease was not free within contention.timeout, %s. Last: %s Apply the report again under"+
-		" another name to try once more.", waitTimeout(&m.ReportJob.Spec), m.ReportJob.Status.Message)
+	message := fmt.Sprintf("The report did not get its lease within contention.timeout, %s. Last: %s Apply the report again"+
+		" under another name to try once more.", waitTimeout(&m.ReportJob.Spec), m.ReportJob.Status.Message)
 	d.note(EventWaitTimeout, warning(v1alpha1.EventWaitTimeout), v1alpha1.ReasonWaitTimeout, message)
 	return d.end(v1alpha1.PhaseSkipped, v1alpha1.ReasonWaitTimeout, message)
 }
@@ -37,5 +37,5 @@ func acquireLease(m *matter) *draft {
 	if !hasFinalizer(m.ReportJob) {
 		d.do(AddFinalizer{})
 	}
-	return d.do(AcquireLease{Floor: m.ReportJob.Status.LastToken}).after(until(m.waitEnd(), m.now))
+	return d.do(AcquireLease{Floor: m.Floor}).after(until(m.waitEnd(), m.now))
 }

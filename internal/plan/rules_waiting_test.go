@@ -49,7 +49,7 @@ func TestASkippedReportSaysWhatItWaitedFor(t *testing.T) {
 
 func TestAcquireLease(t *testing.T) {
 	t.Parallel()
-	floor := func(o *plan.Observation) { o.ReportJob.Status.LastToken = "41" }
+	floor := func(o *plan.Observation) { o.Floor = "41" }
 	zero := func(o *plan.Observation) { o.ReportJob.Spec.Contention.Timeout = "0s" }
 	first := view{Rule: "AcquireLease", Phase: "Pending", Reason: "Accepted", After: time.Hour,
 		Actions: []plan.Action{plan.AddFinalizer{}, plan.AcquireLease{}}}

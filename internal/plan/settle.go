@@ -103,6 +103,7 @@ func (d *draft) guardOff() {
 }
 
 func (d *draft) heldByOther(r LeaseHeldByOther) {
+	r.Owner = clipTo(strings.ToValidUTF8(r.Owner, "?"), maxOwner)
 	holder := strings.TrimSuffix(r.Owner+"|"+r.Token, "|")
 	message := fmt.Sprintf("%s holds the lease, which %s. The report starts when the lease is free; delete the ReportJob to"+
 		" stop waiting.", r.holder(), r.end())
@@ -110,7 +111,7 @@ func (d *draft) heldByOther(r LeaseHeldByOther) {
 		d.status.Holder = holder
 		d.wait(v1alpha1.ReasonLeaseHeldByOther, message, EventWaiting, normal(v1alpha1.EventWaitingForLease))
 	}
-	d.sooner(min(max(r.ExpiresIn, shortestPoll), longestPoll))
+	d.sooner(r.poll())
 }
 
 // wait says what a report waits for. It is told anew only when the reason changes or the holder does, so that waiting costs
