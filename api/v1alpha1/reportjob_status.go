@@ -67,7 +67,8 @@ type ReportJobStatus struct {
 	// +optional
 	WaitingSince *metav1.MicroTime `json:"waitingSince,omitempty"`
 
-	// lastToken is the highest fencing token this ReportJob was ever granted, in decimal: the floor of its next one.
+	// lastToken is the highest fencing token this ReportJob was ever granted, in decimal. The next grant of its jobID gets a
+	// higher one, even if Redis has lost its data and its clock.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	LastToken string `json:"lastToken,omitempty"`
