@@ -17,7 +17,8 @@ func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
 		again         time.Duration
 	}{
 		"an execution": {plan.LeaseHeldByOther{Owner: "e1", Token: "7", ExpiresIn: 1500 * time.Millisecond}, "e1|7",
-			"Execution e1 with fencing token 7 holds the lease, which expires in 1.5s unless it is renewed." + rest, 1500 * time.Millisecond},
+			"Execution e1 with fencing token 7 holds the lease, which expires in 1.5s unless it is renewed." + rest,
+			1500 * time.Millisecond},
 		"another kind of program": {plan.LeaseHeldByOther{Owner: "cron-box", ExpiresIn: time.Second}, "cron-box",
 			`Something that is no execution of a report, "cron-box", holds the lease, which expires in 1s unless it is renewed.` + rest,
 			time.Second},
@@ -26,7 +27,8 @@ func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
 				" more." + rest, 5 * time.Second},
 		"bytes that are no text": {
 			plan.LeaseHeldByOther{Owner: "\xff\xfeby-hand", ExpiresIn: time.Hour},
-			"?by-hand", `Something that is no execution of a report, "?by-hand", holds the lease, which expires in 1h0m0s unless it is renewed.` +
+			"?by-hand", `Something that is no execution of a report, "?by-hand", holds the lease, which expires in 1h0m0s unless it is` +
+				` renewed.` +
 				rest, 5 * time.Second},
 		"a long value": {plan.LeaseHeldByOther{Owner: strings.Repeat("x", 300), ExpiresIn: time.Millisecond},
 			strings.Repeat("x", 61) + "…", `Something that is no execution of a report, "` + strings.Repeat("x", 61) +
