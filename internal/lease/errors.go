@@ -24,9 +24,10 @@ const (
 func OutcomeOf(err error) Outcome {
 	var held *HeldError
 	var lost *LostError
+	var quarantined *QuarantinedError
 	var not *NotExecutedError
 	switch {
-	case err == nil, errors.As(err, &held), errors.As(err, &lost):
+	case err == nil, errors.As(err, &held), errors.As(err, &quarantined), errors.As(err, &lost):
 		return Executed
 	case errors.As(err, &not):
 		return NotExecuted
@@ -56,6 +57,46 @@ func (e *HeldError) Error() string {
 			e.Scope, holder, e.Scope.LeaseKey())
 	}
 	return fmt.Sprintf("lease %s is held by %s for another %v unless it is renewed", e.Scope, holder, e.ExpiresIn)
+}
+
+// Suspicion is why a store that knows of no holder grants nothing for a while.
+type Suspicion string
+
+// The reasons of a quarantine.
+const (
+	// ServerChanged: the server was restarted, or a replica took its place, since it last granted the lease.
+	ServerChanged Suspicion = "server"
+	// DataLost: the store does not know of a token that was granted.
+	DataLost Suspicion = "data"
+	// ClockJumped: the store's clock went another way than time does.
+	ClockJumped Suspicion = "clock"
+)
+
+// QuarantinedError says that nobody is known to hold the lease, and that somebody may all the same: what the store knew may be
+// lost. It grants nothing until every lease that it may have forgotten is over.
+type QuarantinedError struct {
+	Scope Scope
+	// Left is for how long at most, by the store's clock.
+	Left time.Duration
+	Why  Suspicion
+}
+
+// Error says why nothing is granted, and for how long.
+func (e *QuarantinedError) Error() string {
+	return fmt.Sprintf("lease %s is not granted for another %v: %s", e.Scope, e.Left, e.Reason())
+}
+
+// Reason says in words why nothing is granted.
+func (e *QuarantinedError) Reason() string {
+	switch e.Why {
+	case ServerChanged:
+		return "Redis was restarted or replaced since the lease was granted last, and may have forgotten its holder"
+	case DataLost:
+		return "Redis does not know of a token that was granted: it lost data, and may have forgotten the lease's holder"
+	case ClockJumped:
+		return "Redis's clock jumped, and leases may have ended too early"
+	}
+	return "Redis may have forgotten the lease's holder"
 }
 
 // LostError says that the term holds its lease no longer: it never will again.

@@ -17,14 +17,29 @@ type Scope string
 // ScopeFor returns the scope of a job ID in a namespace: "<namespace>/<jobID>".
 func ScopeFor(namespace, jobID string) Scope { return Scope(namespace + "/" + jobID) }
 
+// The keys of a scope share the hash tag between the braces, so they share a slot of a Redis Cluster.
+const (
+	keyPrefix   = "leasehold:{"
+	leaseSuffix = "}:lease"
+)
+
 // LeaseKey is the Redis key of the lease itself.
-func (s Scope) LeaseKey() string { return "leasehold:{" + string(s) + "}:lease" }
+func (s Scope) LeaseKey() string { return keyPrefix + string(s) + leaseSuffix }
 
 // FenceKey is the Redis key of the highest fencing token minted for the scope.
-func (s Scope) FenceKey() string { return "leasehold:{" + string(s) + "}:fence" }
+func (s Scope) FenceKey() string { return keyPrefix + string(s) + "}:fence" }
+
+// ServerKey is the Redis key of what the scope last saw of its server: the run id, until when nothing is granted, and how long
+// the last lease was.
+func (s Scope) ServerKey() string { return keyPrefix + string(s) + "}:server" }
+
+// DoneKey is the Redis key of the completion record of an occurrence.
+func (s Scope) DoneKey(occurrence string) string {
+	return keyPrefix + string(s) + "}:done:" + occurrence
+}
 
 // ReleasedChannel is the sharded channel on which a release is published as a hint to those who wait.
-func (s Scope) ReleasedChannel() string { return "leasehold:{" + string(s) + "}:released" }
+func (s Scope) ReleasedChannel() string { return keyPrefix + string(s) + "}:released" }
 
 // Validate refuses a scope that would break the hash tag or the keys of another scope.
 func (s Scope) Validate() error {
@@ -114,8 +129,11 @@ type AcquireRequest struct {
 	Owner Owner
 	// TTL is the leaseDuration, 5 s to 24 h in whole milliseconds.
 	TTL time.Duration
-	// Floor is the highest token known elsewhere (status, destination); the new token is higher. 0: none known.
+	// Floor is the highest token known elsewhere (status, destination); the new token is higher. 0: none known. A Redis that
+	// does not know of it has lost data, and grants nothing for one longest lease.
 	Floor Token
+	// Longest is the longest lease that anybody may still hold for the scope, at most 24 h; less than TTL counts as TTL.
+	Longest time.Duration
 }
 
 // Validate refuses a request that no store may send.
@@ -123,33 +141,66 @@ func (r AcquireRequest) Validate() error {
 	if r.TTL < MinLeaseDuration || r.TTL > MaxLeaseDuration {
 		return fmt.Errorf("a lease of %v was asked for: it must be %v to %v", r.TTL, MinLeaseDuration, MaxLeaseDuration)
 	}
+	if r.Longest < 0 || r.Longest > MaxLeaseDuration {
+		return fmt.Errorf("the longest lease is said to be %v: it must be at most %v", r.Longest, MaxLeaseDuration)
+	}
 	if r.Floor > MaxToken {
 		return fmt.Errorf("the floor %d is above the highest fencing token, %d", r.Floor, MaxToken)
 	}
 	return errors.Join(r.Scope.Validate(), r.Owner.Validate())
 }
 
-// Renewal is one lease to renew.
+// Renewal is one lease to renew. It is made once, by NewRenewal, and sent as often as needed: what Redis is sent stands ready,
+// so that a renewal allocates nothing of its own.
 type Renewal struct {
-	Term Term
-	// TTL is the leaseDuration, 5 s to 24 h in whole milliseconds. Less than 5 s counts as 5 s: a longer lease harms no one.
-	TTL time.Duration
+	// Key is the lease key of the term's scope.
+	Key string
+	// Value is the term's Value.
+	Value string
+	// Millis is the leaseDuration in ms. Less than 5 s counts as 5 s: a longer lease harms no one.
+	Millis int64
 }
 
+// NewRenewal makes the renewal of a term. A TTL, the leaseDuration, of less than 5 s counts as 5 s.
+func NewRenewal(term Term, ttl time.Duration) Renewal {
+	return Renewal{
+		Key: term.Scope.LeaseKey(), Value: term.Value(), Millis: max(ttl, MinLeaseDuration).Milliseconds(),
+	}
+}
+
+// Scope is that of the renewal's term. It shares the key's memory.
+func (r *Renewal) Scope() Scope {
+	return Scope(strings.TrimSuffix(strings.TrimPrefix(r.Key, keyPrefix), leaseSuffix))
+}
+
+// Term is the grant that is renewed. It shares the memory of the key and the value.
+func (r *Renewal) Term() Term {
+	owner, token := SplitValue(r.Value)
+	return Term{Scope: r.Scope(), Owner: owner, Token: token}
+}
+
+// TTL is the leaseDuration.
+func (r *Renewal) TTL() time.Duration { return time.Duration(r.Millis) * time.Millisecond }
+
 // Store is where leases live. Every method returns nil when the request was executed with the wanted effect; otherwise the
-// error is a *HeldError, a *LostError, a *NotExecutedError or an *UnknownError, possibly wrapped. A method never waits longer
+// error is a *HeldError, a *QuarantinedError, a *LostError, a *NotExecutedError or an *UnknownError, possibly wrapped. A method never waits longer
 // than the deadline of its context, and never repeats a request that may have been executed.
 type Store interface {
-	// Acquire grants the lease if nobody holds it, or returns a *HeldError. After an *UnknownError the lease may exist: it
+	// Acquire grants the lease if nobody holds it, or returns a *HeldError, or a *QuarantinedError. After an *UnknownError the lease may exist: it
 	// must be withdrawn with ReleaseOwner or left to lapse, and never be used.
 	Acquire(ctx context.Context, request AcquireRequest) (Grant, error)
 	// Renew sets the leases' remaining time to their TTL, each only if its term still holds it. It returns one error or nil
 	// for each, in order. It never creates a lease.
-	Renew(ctx context.Context, renewals []Renewal) []error
+	Renew(ctx context.Context, renewals []*Renewal) []error
 	// Release gives a lease back, only if the term still holds it, and tells those who wait.
 	Release(ctx context.Context, term Term) error
 	// ReleaseOwner withdraws a request to acquire whose outcome is unknown. It is a success that the owner holds nothing.
 	ReleaseOwner(ctx context.Context, scope Scope, owner Owner) error
+	// Observe reads who holds the lease. A *LostError that is Gone says that nobody does.
+	Observe(ctx context.Context, scope Scope) (Observation, error)
+	// Complete records the result of an occurrence if no newer token was granted, once. Sending it again is safe: the same
+	// execution gets its own record back, as Duplicate.
+	Complete(ctx context.Context, request CompleteRequest) (Completion, error)
 	// Check asks whether the store answers.
 	Check(ctx context.Context) error
 	// Address names the store for people, without credentials.

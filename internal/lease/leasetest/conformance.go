@@ -23,6 +23,10 @@ type Raw interface {
 	TTL(scope lease.Scope) time.Duration
 	// Remove removes a lease, as if it had expired.
 	Remove(scope lease.Scope)
+	// ChangeServer makes the store believe that another server granted the scope's last lease.
+	ChangeServer(scope lease.Scope)
+	// EndQuarantine lets the time pass for which nothing is granted in the scope.
+	EndQuarantine(scope lease.Scope)
 	// LoseEverything empties the store, fences included.
 	LoseEverything()
 }
@@ -60,6 +64,13 @@ func Conformance(t *testing.T, newBackend func(t *testing.T) Backend) {
 		"no token is left above the highest one":                   tokenOverflow,
 		"a request that makes no sense is not executed":            nonsense,
 		"a request whose context has ended is not called executed": endedContext,
+		"a changed server grants nothing for one longest lease":    changedServerWaits,
+		"a changed server still tells of a holder":                 changedServerTellsHolder,
+		"a server that forgot a token grants nothing at first":     forgottenTokenWaits,
+		"a quarantine ends with a higher token":                    quarantineEnds,
+		"an observation shows the holder":                          observesHolder,
+		"a result is recorded once":                                completesOnce,
+		"a stale result is refused":                                staleIsRejected,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, newBackend(t)) })
 	}
@@ -83,6 +94,16 @@ func MustAcquire(t testing.TB, store lease.Store, scope lease.Scope, ttl time.Du
 		t.Fatalf("acquire %s: %v", scope, err)
 	}
 	return grant
+}
+
+// Renewals makes renewals of terms for a TTL.
+func Renewals(ttl time.Duration, terms ...lease.Term) []*lease.Renewal {
+	renewals := make([]*lease.Renewal, len(terms))
+	for i, term := range terms {
+		renewal := lease.NewRenewal(term, ttl)
+		renewals[i] = &renewal
+	}
+	return renewals
 }
 
 func freeIsGranted(t *testing.T, b Backend) {
@@ -184,7 +205,7 @@ func endedContext(t *testing.T, b Backend) {
 	defer cancel()
 	_, acquire := b.Store.Acquire(ctx, lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl})
 	term := lease.Term{Scope: scope, Owner: NewOwner(t), Token: 1}
-	errs := append(b.Store.Renew(ctx, []lease.Renewal{{Term: term, TTL: ttl}}), acquire, b.Store.Release(ctx, term))
+	errs := append(b.Store.Renew(ctx, Renewals(ttl, term)), acquire, b.Store.Release(ctx, term))
 	for i, err := range errs {
 		if lease.OutcomeOf(err) == lease.Executed {
 			t.Errorf("request %d is called executed: %v", i, err)

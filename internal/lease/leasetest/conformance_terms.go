@@ -24,7 +24,7 @@ func checkLost(t *testing.T, err error, owner lease.Owner) {
 
 func renewExtends(t *testing.T, b Backend) {
 	grant := MustAcquire(t, b.Store, scope, ttl)
-	if err := b.Store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: time.Hour}})[0]; err != nil {
+	if err := b.Store.Renew(t.Context(), Renewals(time.Hour, grant.Term))[0]; err != nil {
 		t.Fatal(err)
 	}
 	if left := b.Raw.TTL(scope); left > time.Hour || left < time.Hour-5*time.Second {
@@ -34,7 +34,7 @@ func renewExtends(t *testing.T, b Backend) {
 
 func renewForNoTime(t *testing.T, b Backend) {
 	grant := MustAcquire(t, b.Store, scope, ttl)
-	if err := b.Store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: -time.Second}})[0]; err != nil {
+	if err := b.Store.Renew(t.Context(), Renewals(-time.Second, grant.Term))[0]; err != nil {
 		t.Fatal(err)
 	}
 	if left := b.Raw.TTL(scope); left <= 0 || left > lease.MinLeaseDuration {
@@ -45,7 +45,7 @@ func renewForNoTime(t *testing.T, b Backend) {
 func renewNeverCreates(t *testing.T, b Backend) {
 	grant := MustAcquire(t, b.Store, scope, ttl)
 	b.Raw.Remove(scope)
-	checkLost(t, b.Store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0], "")
+	checkLost(t, b.Store.Renew(t.Context(), Renewals(ttl, grant.Term))[0], "")
 	if got := b.Raw.Get(scope); got != "" {
 		t.Errorf("the renewal left %q", got)
 	}
@@ -58,7 +58,7 @@ func renewLeavesOthers(t *testing.T, b Backend) {
 		{Scope: scope, Owner: grant.Term.Owner, Token: grant.Term.Token - 1},
 		{Scope: scope, Owner: grant.Term.Owner, Token: grant.Term.Token + 1},
 	} {
-		checkLost(t, b.Store.Renew(t.Context(), []lease.Renewal{{Term: other, TTL: time.Hour}})[0], grant.Term.Owner)
+		checkLost(t, b.Store.Renew(t.Context(), Renewals(time.Hour, other))[0], grant.Term.Owner)
 	}
 	if left := b.Raw.TTL(scope); left > ttl {
 		t.Errorf("the lease lives for %v", left)
@@ -67,10 +67,10 @@ func renewLeavesOthers(t *testing.T, b Backend) {
 
 func renewBatch(t *testing.T, b Backend) {
 	const n = 250
-	renewals := make([]lease.Renewal, n)
+	renewals := make([]*lease.Renewal, n)
 	for i := range renewals {
 		name := scope + lease.Scope("-"+lease.Token(i+1).String())
-		renewals[i] = lease.Renewal{Term: MustAcquire(t, b.Store, name, ttl).Term, TTL: ttl}
+		renewals[i] = Renewals(ttl, MustAcquire(t, b.Store, name, ttl).Term)[0]
 		if i%3 == 0 {
 			b.Raw.Remove(name)
 		}
@@ -158,10 +158,7 @@ func tokensOverDataLoss(t *testing.T, b Backend) {
 func tokensAboveFloor(t *testing.T, b Backend) {
 	floor := lease.MaxToken / 2
 	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl, Floor: floor}
-	grant, err := b.Store.Acquire(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grant := afterQuarantine(t, b, request)
 	if grant.Term.Token != floor+1 {
 		t.Errorf("token %d, want %d", grant.Term.Token, floor+1)
 	}
@@ -174,12 +171,12 @@ func tokensAboveFloor(t *testing.T, b Backend) {
 
 func tokenOverflow(t *testing.T, b Backend) {
 	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl, Floor: lease.MaxToken - 1}
-	grant, err := b.Store.Acquire(t.Context(), request)
-	if err != nil || grant.Term.Token != lease.MaxToken {
-		t.Fatalf("the highest token: got %d, %v", grant.Term.Token, err)
+	grant := afterQuarantine(t, b, request)
+	if grant.Term.Token != lease.MaxToken {
+		t.Fatalf("the highest token: got %d", grant.Term.Token)
 	}
 	b.Raw.Remove(scope)
-	_, err = b.Store.Acquire(t.Context(), lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl})
+	_, err := b.Store.Acquire(t.Context(), lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl})
 	if err == nil {
 		t.Fatal("a token above the highest one was granted")
 	}

@@ -82,13 +82,13 @@ func (f *Faults) Acquire(ctx context.Context, request lease.AcquireRequest) (lea
 }
 
 // Renew is lease.Store's. A batch takes as long as the slowest of its renewals.
-func (f *Faults) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+func (f *Faults) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	errs := make([]error, len(renewals))
 	var work sync.WaitGroup
 	for i, r := range renewals {
-		fault := f.fault(r.Term.Scope)
+		fault := f.fault(r.Scope())
 		work.Go(func() {
-			errs[i] = f.through(ctx, fault, func(ctx context.Context) error { return f.Store.Renew(ctx, []lease.Renewal{r})[0] })
+			errs[i] = f.through(ctx, fault, func(ctx context.Context) error { return f.Store.Renew(ctx, []*lease.Renewal{r})[0] })
 		})
 	}
 	work.Wait()
@@ -103,6 +103,32 @@ func (f *Faults) Release(ctx context.Context, term lease.Term) error {
 // ReleaseOwner is lease.Store's.
 func (f *Faults) ReleaseOwner(ctx context.Context, scope lease.Scope, owner lease.Owner) error {
 	return f.through(ctx, f.fault(scope), func(ctx context.Context) error { return f.Store.ReleaseOwner(ctx, scope, owner) })
+}
+
+// Observe is lease.Store's.
+func (f *Faults) Observe(ctx context.Context, scope lease.Scope) (lease.Observation, error) {
+	var seen lease.Observation
+	err := f.through(ctx, f.fault(scope), func(ctx context.Context) (err error) {
+		seen, err = f.Store.Observe(ctx, scope)
+		return err
+	})
+	if err != nil {
+		return lease.Observation{}, err
+	}
+	return seen, nil
+}
+
+// Complete is lease.Store's.
+func (f *Faults) Complete(ctx context.Context, request lease.CompleteRequest) (lease.Completion, error) {
+	var completion lease.Completion
+	err := f.through(ctx, f.fault(request.Term.Scope), func(ctx context.Context) (err error) {
+		completion, err = f.Store.Complete(ctx, request)
+		return err
+	})
+	if err != nil {
+		return lease.Completion{}, err
+	}
+	return completion, nil
 }
 
 // through sends a request, or does with it what its fault says.

@@ -17,7 +17,19 @@ var tokenEpoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 type Memory struct {
 	mu     sync.Mutex
 	leases map[string]record
-	fences map[string]lease.Token
+	fences map[lease.Scope]lease.Token
+	// servers and done hold what the keys of the same names do.
+	servers map[lease.Scope]server
+	done    map[string]lease.CompletionRecord
+	run     int // the server's run id
+}
+
+// server is what a scope last saw of its server.
+type server struct {
+	run     int
+	until   time.Time
+	longest time.Duration
+	why     lease.Suspicion
 }
 
 type record struct {
@@ -29,7 +41,10 @@ var _ lease.Store = (*Memory)(nil)
 
 // NewMemory makes an empty store.
 func NewMemory() *Memory {
-	return &Memory{leases: map[string]record{}, fences: map[string]lease.Token{}}
+	return &Memory{
+		leases: map[string]record{}, fences: map[lease.Scope]lease.Token{}, servers: map[lease.Scope]server{},
+		done: map[string]lease.CompletionRecord{}, run: 1,
+	}
 }
 
 // Acquire is lease.Store's.
@@ -48,23 +63,59 @@ func (m *Memory) Acquire(ctx context.Context, request lease.AcquireRequest) (lea
 	case held:
 		return lease.Grant{}, &lease.HeldError{Scope: request.Scope, Owner: owner, Token: token, ExpiresIn: current.expires.Sub(now)}
 	default:
-		token = max(m.fences[key]+1, request.Floor+1, lease.Token(max(0, now.Sub(tokenEpoch).Milliseconds())))
-		if token > lease.MaxToken {
-			return lease.Grant{}, &lease.NotExecutedError{Address: m.Address(), Cause: errOverflow}
+		var err error
+		if token, err = m.mint(request, now); err != nil {
+			return lease.Grant{}, err
 		}
-		m.fences[key] = token
 	}
 	term := lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}
 	m.leases[key] = record{term.Value(), now.Add(request.TTL)}
 	return lease.Grant{Term: term, At: now}, nil
 }
 
+// mint makes the next token of a free lease, unless it is refused.
+func (m *Memory) mint(request lease.AcquireRequest, now time.Time) (lease.Token, error) {
+	fence := m.fences[request.Scope]
+	token := max(fence+1, request.Floor+1, lease.Token(max(0, now.Sub(tokenEpoch).Milliseconds())))
+	if token > lease.MaxToken {
+		return 0, &lease.NotExecutedError{Address: m.Address(), Cause: errOverflow}
+	}
+	if err := m.quarantine(request, now); err != nil {
+		return 0, err
+	}
+	m.fences[request.Scope] = token
+	m.servers[request.Scope] = server{run: m.run, longest: request.TTL}
+	return token, nil
+}
+
+// quarantine refuses a grant for as long as somebody may hold a lease that was forgotten.
+func (m *Memory) quarantine(request lease.AcquireRequest, now time.Time) error {
+	known, seen := m.servers[request.Scope]
+	known.longest = max(known.longest, request.TTL, request.Longest)
+	forgot := lease.Suspicion("")
+	switch {
+	case seen && known.run != m.run:
+		forgot = lease.ServerChanged
+	case m.fences[request.Scope] < request.Floor:
+		forgot = lease.DataLost
+	}
+	if forgot != "" {
+		known.run, known.why, known.until = m.run, forgot, now.Add(known.longest)
+		m.fences[request.Scope] = max(m.fences[request.Scope], request.Floor)
+		m.servers[request.Scope] = known
+	}
+	if left := min(known.until.Sub(now), known.longest); left > 0 {
+		return &lease.QuarantinedError{Scope: request.Scope, Left: left, Why: known.why}
+	}
+	return nil
+}
+
 // Renew is lease.Store's.
-func (m *Memory) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+func (m *Memory) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	errs := make([]error, len(renewals))
 	for i, r := range renewals {
-		errs[i] = m.compare(ctx, r.Term.Scope, r.Term.Value(), func(key string) {
-			m.leases[key] = record{r.Term.Value(), time.Now().Add(max(r.TTL, lease.MinLeaseDuration))}
+		errs[i] = m.compare(ctx, r.Scope(), r.Value, func(key string) {
+			m.leases[key] = record{r.Value, time.Now().Add(r.TTL())}
 		})
 	}
 	return errs

@@ -62,10 +62,37 @@ func (m *Memory) Remove(scope lease.Scope) {
 	delete(m.leases, scope.LeaseKey())
 }
 
+// ChangeServer is Raw's.
+func (m *Memory) ChangeServer(scope lease.Scope) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.servers[scope]
+	known.run = 0
+	m.servers[scope] = known
+}
+
+// EndQuarantine is Raw's.
+func (m *Memory) EndQuarantine(scope lease.Scope) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.servers[scope]
+	known.until = time.Now()
+	m.servers[scope] = known
+}
+
+// Restart gives the server a new run id, and leaves it its data.
+func (m *Memory) Restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.run++
+}
+
 // LoseEverything is Raw's.
 func (m *Memory) LoseEverything() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.leases)
 	clear(m.fences)
+	clear(m.servers)
+	clear(m.done)
 }

@@ -88,10 +88,10 @@ func TestARequestIsSlowOrLateByTheClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory := leasetest.NewMemory()
 				faults := leasetest.NewFaults(memory)
-				renewals := make([]lease.Renewal, 100)
+				renewals := make([]*lease.Renewal, 100)
 				for i := range renewals {
 					scope := lease.Scope("many/" + lease.Token(i+1).String())
-					renewals[i] = lease.Renewal{Term: leasetest.MustAcquire(t, memory, scope, time.Minute).Term, TTL: time.Minute}
+					renewals[i] = leasetest.Renewals(time.Minute, leasetest.MustAcquire(t, memory, scope, time.Minute).Term)[0]
 				}
 				faults.All(tc.fault)
 				ctx, cancel := contextOf(t, tc.limit)

@@ -2,8 +2,10 @@ package leasetest
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,6 +18,10 @@ const (
 	// portAttempts bounds how often a port is drawn anew because another program took it first.
 	portAttempts = 10
 )
+
+// serverProgram is the redis-server of PATH, or the one that LEASEHOLD_REDIS_SERVER names: a Redis of another version, or a
+// Valkey.
+func serverProgram() string { return cmp.Or(os.Getenv("LEASEHOLD_REDIS_SERVER"), "redis-server") }
 
 // StartRedis starts a redis-server of its own on a free loopback port, without persistence, and returns its address and its
 // process. It ends with the test. More arguments are given to the server.
@@ -41,7 +47,7 @@ func StartRedis(t testing.TB, args ...string) (address string, server *exec.Cmd)
 // ends instead, launch returns nil and what the server said.
 func launch(t testing.TB, args []string) (server *exec.Cmd, output string) {
 	t.Helper()
-	server = exec.Command("redis-server", args...)
+	server = exec.Command(serverProgram(), args...)
 	stdout, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestARequestWhoseReplyIsLostRanOnceAndIsUnknown(t *testing.T) {
 	proxy := newProxy(t, direct.Address())
 	store := newStore(t, redis.Options{Address: proxy.address})
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
-	renewals := []lease.Renewal{{Term: grant.Term, TTL: ttl}}
+	renewals := leasetest.Renewals(ttl, grant.Term)
 	if err := store.Renew(t.Context(), renewals)[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRepliesOutOfStepAreUnknownAndTheConnectionsAreDropped(t *testing.T) {
 			direct, _, _ := startStore(t)
 			proxy := newProxy(t, direct.Address())
 			store := newStore(t, redis.Options{Address: proxy.address})
-			renewals := []lease.Renewal{{Term: leasetest.MustAcquire(t, store, scope, ttl).Term, TTL: ttl}}
+			renewals := leasetest.Renewals(ttl, leasetest.MustAcquire(t, store, scope, ttl).Term)
 			if err := store.Renew(t.Context(), renewals)[0]; err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestAServerThatIsAwayIsNamedAndNothingIsCalledUnknown(t *testing.T) {
 	grant := lease.Term{Scope: scope, Owner: leasetest.NewOwner(t), Token: 1}
 	for name, err := range map[string]error{
 		"acquire": acquireErr(t, store, scope),
-		"renew":   store.Renew(t.Context(), []lease.Renewal{{Term: grant, TTL: ttl}})[0],
+		"renew":   store.Renew(t.Context(), leasetest.Renewals(ttl, grant))[0],
 		"release": store.Release(t.Context(), grant),
 		"check":   store.Check(t.Context()),
 	} {
@@ -115,7 +115,7 @@ func TestAServerThatAnswersNothingIsUnknownWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	store, _, server := startStore(t)
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
-	if err := store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0]; err != nil {
+	if err := store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0]; err != nil {
 		t.Fatal(err)
 	}
 	stop(t, server)
@@ -125,7 +125,7 @@ func TestAServerThatAnswersNothingIsUnknownWithinTheBudget(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), budget)
 		defer cancel()
 		begun := time.Now()
-		checkUnknown(t, store.Renew(ctx, []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0])
+		checkUnknown(t, store.Renew(ctx, leasetest.Renewals(ttl, grant.Term))[0])
 		if took := time.Since(begun); took > budget+time.Second {
 			t.Errorf("with %v to go that took %v", budget, took)
 		}
@@ -137,7 +137,7 @@ func TestAServerOutOfMemoryRenewsAndReleasesButGrantsNothing(t *testing.T) {
 	store, r, _ := startStore(t)
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
 	r.must(r.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	if err := store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0]; err != nil {
+	if err := store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0]; err != nil {
 		t.Errorf("renew: %v", err)
 	}
 	if got := lease.OutcomeOf(acquireErr(t, store, "another/scope")); got != lease.NotExecuted {
@@ -154,7 +154,7 @@ func TestAKeyOfAnotherTypeStopsItsOwnLeaseAndNoOther(t *testing.T) {
 	good, bad := leasetest.MustAcquire(t, store, "a/good", ttl), leasetest.MustAcquire(t, store, "a/bad", ttl)
 	r.Remove("a/bad")
 	r.must(r.client.LPush(t.Context(), lease.Scope("a/bad").LeaseKey(), "x").Err())
-	errs := store.Renew(t.Context(), []lease.Renewal{{Term: bad.Term, TTL: ttl}, {Term: good.Term, TTL: ttl}})
+	errs := store.Renew(t.Context(), leasetest.Renewals(ttl, bad.Term, good.Term))
 	if lease.OutcomeOf(errs[0]) != lease.NotExecuted || errs[1] != nil {
 		t.Errorf("got %v", errs)
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // acquireMany acquires n leases and returns their renewals.
-func acquireMany(t *testing.T, store *redis.Store, n int) []lease.Renewal {
+func acquireMany(t *testing.T, store *redis.Store, n int) []*lease.Renewal {
 	t.Helper()
-	renewals := make([]lease.Renewal, n)
+	renewals := make([]*lease.Renewal, n)
 	for i := range renewals {
 		name := scope + lease.Scope(lease.Token(i+1).String())
-		renewals[i] = lease.Renewal{Term: leasetest.MustAcquire(t, store, name, ttl).Term, TTL: ttl}
+		renewals[i] = leasetest.Renewals(ttl, leasetest.MustAcquire(t, store, name, ttl).Term)[0]
 	}
 	return renewals
 }
@@ -50,7 +50,7 @@ func TestAServerThatBecameAReplicaTakesNothingUntilItIsPrimaryAgain(t *testing.T
 	t.Parallel()
 	store, r, _ := startStore(t)
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
-	renewals := []lease.Renewal{{Term: grant.Term, TTL: ttl}}
+	renewals := leasetest.Renewals(ttl, grant.Term)
 	if err := store.Renew(t.Context(), renewals)[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestAPasswordThatIsRotatedComesIntoForceWithoutARestart(t *testing.T) {
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
 	rotate(t, address, first, second)
 	writePassword(t, file, second)
-	if err := store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0]; err != nil {
+	if err := store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0]; err != nil {
 		t.Errorf("renew after the rotation: %v", err)
 	}
 	fresh := newStore(t, redis.Options{Address: address, PasswordFile: file})
@@ -107,7 +107,7 @@ func TestAPasswordFileThatCannotBeReadIsNamed(t *testing.T) {
 	for name, err := range map[string]error{
 		"check":   store.Check(t.Context()),
 		"acquire": acquireErr(t, store, scope),
-		"renew":   store.Renew(t.Context(), []lease.Renewal{{Term: term, TTL: ttl}})[0],
+		"renew":   store.Renew(t.Context(), leasetest.Renewals(ttl, term))[0],
 		"release": store.Release(t.Context(), term),
 	} {
 		if lease.OutcomeOf(err) != lease.NotExecuted || !strings.Contains(err.Error(), directory) {

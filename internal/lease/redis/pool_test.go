@@ -30,7 +30,7 @@ func TestRenewalsGoOnWhileAllOtherConnectionsAreTaken(t *testing.T) {
 			t.Errorf("%s without a free connection: %v", name, err)
 		}
 	}
-	renewals := []lease.Renewal{{Term: grant.Term, TTL: 30 * time.Second}}
+	renewals := leasetest.Renewals(30*time.Second, grant.Term)
 	for range 100 {
 		if err := store.Renew(t.Context(), renewals)[0]; err != nil {
 			t.Fatal(err)

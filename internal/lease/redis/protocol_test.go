@@ -166,7 +166,7 @@ func TestThePublishedRightsSuffice(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"check":    store.Check(t.Context()),
-		"renew":    store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0],
+		"renew":    store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0],
 		"release":  store.Release(t.Context(), grant.Term),
 		"withdraw": store.ReleaseOwner(t.Context(), scope, grant.Term.Owner),
 	} {

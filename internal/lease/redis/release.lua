@@ -8,10 +8,10 @@
 --
 -- Output   "<nonce>|ok"               released
 --          "<nonce>|gone"             there is no lease
---          "<nonce>|other|<value>"    another term holds it
+--          "<nonce>|other|<value>"    another term holds it; the value's first 128 bytes
 local current = redis.call('GET', KEYS[1])
 if not current then return ARGV[1] .. '|gone' end
-if current ~= ARGV[2] then return ARGV[1] .. '|other|' .. current end
+if current ~= ARGV[2] then return ARGV[1] .. '|other|' .. string.sub(current, 1, 128) end
 redis.call('DEL', KEYS[1])
 redis.call('SPUBLISH', ARGV[3], current)
 return ARGV[1] .. '|ok'

@@ -8,9 +8,9 @@
 --
 -- Output   "<nonce>|ok"               renewed
 --          "<nonce>|gone"             there is no lease
---          "<nonce>|other|<value>"    another term holds it
+--          "<nonce>|other|<value>"    another term holds it; the value's first 128 bytes
 local current = redis.call('GET', KEYS[1])
 if not current then return ARGV[1] .. '|gone' end
-if current ~= ARGV[2] then return ARGV[1] .. '|other|' .. current end
+if current ~= ARGV[2] then return ARGV[1] .. '|other|' .. string.sub(current, 1, 128) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return ARGV[1] .. '|ok'

@@ -27,11 +27,17 @@ var (
 	releaseSource string
 	//go:embed release_owner.lua
 	releaseOwnerSource string
+	//go:embed observe.lua
+	observeSource string
+	//go:embed complete.lua
+	completeSource string
 
-	acquireScript      = newScript(acquireSource, 2)
+	acquireScript      = newScript(acquireSource, 3)
 	renewScript        = newScript(renewSource, 1)
 	releaseScript      = newScript(releaseSource, 1)
 	releaseOwnerScript = newScript(releaseOwnerSource, 1)
+	observeScript      = newScript(observeSource, 1)
+	completeScript     = newScript(completeSource, 3)
 )
 
 // call is one run of a script that the client must never repeat by itself: a reply that was lost says nothing of whether the

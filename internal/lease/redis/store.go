@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +16,9 @@ import (
 const (
 	// requestTimeout bounds a request whose context has no deadline: one dial, one write and one read.
 	requestTimeout = 3 * time.Second
-	// windowSlack is the room for clock rate and rounding around the window in which an ACQUIRE may run. The estimate of the
-	// server's time is never older than one round trip.
-	windowSlack = time.Second
-	// fenceTTL is how long the highest token outlives the last grant. After 30 days the clock has passed it by far.
-	fenceTTL = 30 * 24 * time.Hour
+	// memory is how long the highest token, and what is known of the server, outlive the last grant. After 30 days the clock has
+	// passed the token by far.
+	memory = 30 * 24 * time.Hour
 )
 
 // Store is a lease.Store on one Redis 7.0 or newer.
@@ -58,105 +55,6 @@ func (s *Store) Check(ctx context.Context) error {
 		return classify(s.address, err)
 	}
 	return nil
-}
-
-// Acquire runs acquire.lua within a window of the server's time, so that a request that is stuck on its way and runs after
-// its sender gave up grants nothing.
-func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (lease.Grant, error) {
-	if err := request.Validate(); err != nil {
-		return lease.Grant{}, &lease.NotExecutedError{Address: s.address, Cause: err}
-	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	lo, hi, err := s.window(ctx)
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	t0 := time.Now()
-	text, err := s.control.ask(ctx, acquireScript, question{
-		keys:  []string{request.Scope.LeaseKey(), request.Scope.FenceKey()},
-		nonce: s.control.nonces.next(),
-		args: []any{string(request.Owner), request.TTL.Milliseconds(), request.Floor.String(), lo, hi,
-			fenceTTL.Milliseconds()},
-	})
-	if err != nil {
-		return lease.Grant{}, s.settled(err)
-	}
-	token, err := s.granted(request.Scope, text)
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	return lease.Grant{Term: lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}, At: t0}, nil
-}
-
-// window asks for the server's time and returns, in ms since 1970 by that clock, when the request may run: from now on and
-// until the context's deadline, with some slack.
-func (s *Store) window(ctx context.Context) (lo, hi int64, err error) {
-	now, err := s.control.rdb.Time(ctx).Result()
-	if err != nil {
-		// TIME writes nothing: whatever became of it, no lease was granted.
-		return 0, 0, &lease.NotExecutedError{Address: s.address, Cause: err}
-	}
-	deadline, _ := ctx.Deadline()
-	budget := time.Until(deadline)
-	return now.Add(-windowSlack).UnixMilli(), now.Add(budget + windowSlack).UnixMilli(), nil
-}
-
-// granted reads the answer of acquire.lua.
-func (s *Store) granted(scope lease.Scope, text string) (lease.Token, error) {
-	code, rest, _ := strings.Cut(text, "|")
-	switch code {
-	case "ok":
-		token, err := lease.ParseToken(rest)
-		if err != nil {
-			return 0, &lease.UnknownError{Address: s.address, Cause: err}
-		}
-		return token, nil
-	case "busy":
-		return 0, held(scope, rest)
-	case "clock":
-		return 0, &lease.NotExecutedError{Address: s.address, Cause: fmt.Errorf(
-			"the request came late, or Redis's clock jumped: it ran at server time %s ms, outside its window", rest)}
-	case "overflow":
-		return 0, &lease.NotExecutedError{Address: s.address, Cause: fmt.Errorf(
-			"no fencing token is left for %s: the next one would be %s; is Redis's clock or the floor wrong?", scope, rest)}
-	}
-	return 0, s.strange(text)
-}
-
-func held(scope lease.Scope, rest string) error {
-	left, value, _ := strings.Cut(rest, "|")
-	owner, token := lease.SplitValue(value)
-	return &lease.HeldError{Scope: scope, Owner: owner, Token: token, ExpiresIn: remaining(left)}
-}
-
-// remaining reads a PTTL: -1 is a key that never expires, and 0 one that ends within this millisecond.
-func remaining(pttl string) time.Duration {
-	ms, err := strconv.ParseInt(pttl, 10, 64)
-	if err != nil || ms < 0 {
-		return 0
-	}
-	return time.Duration(max(ms, 1)) * time.Millisecond
-}
-
-// Renew runs renew.lua for all in one pipeline, on the renewals' own connections.
-func (s *Store) Renew(ctx context.Context, renewals []lease.Renewal) []error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	questions := make([]question, len(renewals))
-	for i, r := range renewals {
-		questions[i] = question{
-			keys:  []string{r.Term.Scope.LeaseKey()},
-			nonce: s.renewal.nonces.next(),
-			args:  []any{r.Term.Value(), max(r.TTL, lease.MinLeaseDuration).Milliseconds()},
-		}
-	}
-	answers := s.renewal.askAll(ctx, renewScript, questions)
-	errs := make([]error, len(renewals))
-	for i, r := range renewals {
-		errs[i] = s.kept(r.Term.Scope, answers[i].text, answers[i].err)
-	}
-	return errs
 }
 
 // Release runs release.lua.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,21 @@ func (r raw) Remove(scope lease.Scope) {
 	r.must(r.client.Del(context.Background(), scope.LeaseKey()).Err())
 }
 
+func (r raw) ChangeServer(scope lease.Scope) {
+	known, err := r.client.Get(context.Background(), scope.ServerKey()).Result()
+	r.must(err)
+	_, rest, _ := strings.Cut(known, "|")
+	r.must(r.client.Set(context.Background(), scope.ServerKey(), "0123456789abcdef|"+rest, 0).Err())
+}
+
+func (r raw) EndQuarantine(scope lease.Scope) {
+	known, err := r.client.Get(context.Background(), scope.ServerKey()).Result()
+	r.must(err)
+	fields := strings.Split(known, "|")
+	fields[1] = "1"
+	r.must(r.client.Set(context.Background(), scope.ServerKey(), strings.Join(fields, "|"), 0).Err())
+}
+
 func (r raw) LoseEverything() { r.must(r.client.FlushAll(context.Background()).Err()) }
 
 func newStore(t testing.TB, options redis.Options) *redis.Store {
@@ -130,10 +146,10 @@ func TestAReleaseIsPublishedToThoseWhoWait(t *testing.T) {
 func TestAnEmptyScriptCacheIsRefilledAndNothingRunsTwice(t *testing.T) {
 	t.Parallel()
 	store, r, _ := startStore(t)
-	renewals := make([]lease.Renewal, 100)
+	renewals := make([]*lease.Renewal, 100)
 	for i := range renewals {
 		name := scope + lease.Scope(lease.Token(i+1).String())
-		renewals[i] = lease.Renewal{Term: leasetest.MustAcquire(t, store, name, ttl).Term, TTL: ttl}
+		renewals[i] = leasetest.Renewals(ttl, leasetest.MustAcquire(t, store, name, ttl).Term)[0]
 	}
 	for range 3 {
 		r.must(r.client.ScriptFlush(t.Context()).Err())

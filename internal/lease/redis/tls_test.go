@@ -59,7 +59,7 @@ func TestLeasesAreKeptOverTLS(t *testing.T) {
 	address, trusting := startTLS(t, direct.Address())
 	store := newStore(t, redis.Options{Address: address, TLS: trusting})
 	grant := leasetest.MustAcquire(t, store, scope, ttl)
-	if err := store.Renew(t.Context(), []lease.Renewal{{Term: grant.Term, TTL: ttl}})[0]; err != nil {
+	if err := store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0]; err != nil {
 		t.Errorf("renew: %v", err)
 	}
 	if err := store.Release(t.Context(), grant.Term); err != nil {
@@ -86,7 +86,7 @@ func TestAHandshakeThatNeverEndsIsGivenUpAndSentNothing(t *testing.T) {
 	store := newStore(t, redis.Options{Address: silent.Addr().String(), TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
 	term := lease.Term{Scope: scope, Owner: leasetest.NewOwner(t), Token: 1}
 	begun := time.Now()
-	err = store.Renew(t.Context(), []lease.Renewal{{Term: term, TTL: ttl}})[0]
+	err = store.Renew(t.Context(), leasetest.Renewals(ttl, term))[0]
 	if took := time.Since(begun); lease.OutcomeOf(err) != lease.NotExecuted || took > 3*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}

@@ -84,9 +84,10 @@ func (e *Engine) take(now time.Time) []*entry {
 
 // renew sends one batch and settles each lease in it by its own answer.
 func (e *Engine) renew(ctx context.Context, batch []*entry) {
-	renewals := make([]lease.Renewal, len(batch))
+	renewals := make([]*lease.Renewal, len(batch))
 	for i, entry := range batch {
-		renewals[i] = lease.Renewal{Term: entry.term, TTL: entry.timing.LeaseDuration}
+		renewal := lease.NewRenewal(entry.term, entry.timing.LeaseDuration)
+		renewals[i] = &renewal
 	}
 	callCtx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -139,7 +139,7 @@ type gauge struct {
 	inFlight, mostInFlight, widest int
 }
 
-func (g *gauge) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+func (g *gauge) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	g.mu.Lock()
 	g.inFlight++
 	g.mostInFlight, g.widest = max(g.mostInFlight, g.inFlight), max(g.widest, len(renewals))

@@ -28,10 +28,10 @@ type gate struct {
 
 func newGate() *gate { return &gate{Memory: leasetest.NewMemory(), shut: make(chan struct{})} }
 
-func (g *gate) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+func (g *gate) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	scopes := make([]lease.Scope, len(renewals))
 	for i, r := range renewals {
-		scopes[i] = r.Term.Scope
+		scopes[i] = r.Scope()
 	}
 	g.mu.Lock()
 	g.asked = append(g.asked, scopes)
@@ -148,10 +148,10 @@ type poison struct {
 	err error
 }
 
-func (p poison) Renew(ctx context.Context, renewals []lease.Renewal) []error {
+func (p poison) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	errs := p.Memory.Renew(ctx, renewals)
 	for i, r := range renewals {
-		if r.Term.Scope == "a/poison" {
+		if r.Scope() == "a/poison" {
 			errs[i] = p.err
 		}
 	}
