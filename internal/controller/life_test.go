@@ -24,7 +24,7 @@ import (
 func (f *fixture) isFree(term lease.Term) bool {
 	f.t.Helper()
 	var lost *lease.LostError
-	err := f.store.Renew(f.t.Context(), []lease.Renewal{{Term: term, TTL: lease.MinLeaseDuration}})[0]
+	err := f.store.Renew(f.t.Context(), leasetest.Renewals(lease.MinLeaseDuration, term))[0]
 	return errors.As(err, &lost) && lost.Gone()
 }
 
