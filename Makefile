@@ -13,6 +13,8 @@ endif
 IMG ?= docker.io/leasehold/leasehold:$(VERSION)
 # The Kubernetes the tests and the demo use: local (compiled here, no container engine needed) or kind.
 export CLUSTER ?= local
+# Where test-redis-servers keeps the servers it fetched.
+REDIS_SERVERS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/leasehold/redis-servers
 # Arguments for go test in test-e2e, for example E2E_ARGS="-run TestTheft".
 E2E_ARGS ?=
 
@@ -20,7 +22,7 @@ CLUSTER_SH := hack/cluster/cluster
 TOOL := go tool -modfile=hack/tools/go.mod
 LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
 # Nested modules of our own code, held to the same rules.
-MODULES := . hack/image hack/cluster/components
+MODULES := . hack/image hack/cluster/components test/bench/lease
 TIDY_MODULES := $(MODULES) hack/tools hack/tools/golangci-lint hack/cluster/kind
 
 ##@ General
@@ -28,7 +30,7 @@ TIDY_MODULES := $(MODULES) hack/tools hack/tools/golangci-lint hack/cluster/kind
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make \033[36m<target>\033[0m\n"} \
-	  /^[a-zA-Z0-9_-]+:.*?##/ { printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2 } \
+	  /^[a-zA-Z0-9_-]+:.*?##/ { printf "  \033[36m%-22s\033[0m %s\n", $$1, $$2 } \
 	  /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 ##@ See it work
@@ -67,7 +69,7 @@ fmt: ## Format the code and order its imports.
 
 .PHONY: vet
 vet: ## Run go vet.
-	go vet ./... && go vet -tags e2e ./test/...
+	go vet ./... && go vet -tags e2e,topologies ./test/...
 
 .PHONY: lint
 lint: ## Run the linters on every module.
@@ -102,6 +104,19 @@ test-e2e: cluster-up dist/image.tar build-installer ## Run the end-to-end tests 
 .PHONY: test-cluster
 test-cluster: ## Check the local cluster itself: what it promises, and that it leaves nothing behind.
 	hack/cluster/selfcheck
+
+.PHONY: test-redis-servers
+test-redis-servers: test-setup ## Run the tests of the lease on other servers: Redis 8, Valkey 8 and 9 (fetched from Debian, not installed).
+	@servers=$$(hack/redis-servers $(REDIS_SERVERS_DIR)); for server in $$servers; do \
+	  echo "$$server"; LEASEHOLD_REDIS_SERVER=$$server go test -race -count 1 ./internal/lease/...; done
+
+.PHONY: test-redis-topologies
+test-redis-topologies: test-setup ## Run the lease on a Sentinel trio and a Cluster: failovers, slot migration, lost nodes.
+	go test -race -count 1 -timeout 15m -tags topologies -v ./test/topologies
+
+.PHONY: bench-lease
+bench-lease: test-setup ## Time renewals, 100,000 leases and handoffs, beside other lock libraries and redis-benchmark.
+	go run -C test/bench/lease .
 
 .PHONY: bench-start
 bench-start: cluster-up dist/image.tar build-installer ## Time apply to running, beside a plain Job on the same node.
