@@ -18,6 +18,9 @@ import (
 // else.
 const storeTimeout = 3 * time.Second
 
+// errTooLate is what becomes of a grant that the engine does not take.
+var errTooLate = errors.New("the lease was granted too late to be relied on, or is not wanted any more")
+
 // acquire asks once for the lease.
 func (a *actor) acquire(ctx context.Context, action plan.AcquireLease) (plan.Result, error) {
 	request, timing, err := a.acquireRequest(action)
@@ -25,14 +28,17 @@ func (a *actor) acquire(ctx context.Context, action plan.AcquireLease) (plan.Res
 		return nil, fmt.Errorf("ReportJob %s: ask for its lease: %w", a.name, err)
 	}
 	// Who has no execution has no lease. What the engine may still renew under this name was granted to a ReportJob that is gone.
-	a.Leases.Forget(subjectOf(a.name))
+	a.Leases.Reserve(subjectOf(a.name), request.Scope, request.Owner)
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	grant, err := a.Store.Acquire(ctx, request)
+	if err == nil && !a.Leases.Track(subjectOf(a.name), grant, timing) {
+		err = &lease.UnknownError{Address: a.Store.Address(), Cause: errTooLate}
+	}
 	if err != nil {
+		a.Leases.Forget(subjectOf(a.name))
 		return a.notGranted(ctx, request, err), nil
 	}
-	a.Leases.Track(subjectOf(a.name), grant, timing)
 	a.acted.granted = &grant.Term
 	owner, token := string(grant.Term.Owner), grant.Term.Token.String()
 	return plan.LeaseGranted{

@@ -16,7 +16,8 @@ import (
 // Leases renews what was granted; renewal.Engine does. The subject of a lease is the ReportJob's namespace/name, so that a
 // signal about it names what to reconcile.
 type Leases interface {
-	Track(subject renewal.Subject, grant lease.Grant, timing lease.Timing)
+	Reserve(subject renewal.Subject, scope lease.Scope, owner lease.Owner)
+	Track(subject renewal.Subject, grant lease.Grant, timing lease.Timing) bool
 	Adopt(subject renewal.Subject, term lease.Term, timing lease.Timing)
 	Halt(subject renewal.Subject)
 	Forget(subject renewal.Subject)

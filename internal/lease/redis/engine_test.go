@@ -33,6 +33,15 @@ func startEngine(t *testing.T, store lease.Store) (*renewal.Engine, <-chan renew
 	return engine, results, signals
 }
 
+// track hands a lease to an engine.
+func track(t *testing.T, engine *renewal.Engine, s renewal.Subject, grant lease.Grant, timing lease.Timing) {
+	t.Helper()
+	engine.Reserve(s, grant.Term.Scope, grant.Term.Owner)
+	if !engine.Track(s, grant, timing) {
+		t.Fatalf("%s is not tracked, and it was reserved", s)
+	}
+}
+
 // waitFor waits until something arrives that is wanted.
 func waitFor[T comparable](t *testing.T, from <-chan T, want T) {
 	t.Helper()
@@ -56,7 +65,7 @@ func TestARedisThatRefusedForLongIsFoundAgainWithinAProbe(t *testing.T) {
 	store := newStore(t, redis.Options{Address: address})
 	engine, results, signals := startEngine(t, store)
 	timing := lease.Timing{LeaseDuration: time.Hour, RenewalInterval: 100 * time.Millisecond, StopGracePeriod: time.Second}
-	engine.Track("finance/revenue", leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	track(t, engine, "finance/revenue", leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 	waitFor(t, results, renewal.Confirmed)
 	if err := server.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -83,7 +92,7 @@ func TestAnEngineOnARealServerSurvivesAFreezeAndHearsOfALoss(t *testing.T) {
 	engine, results, signals := startEngine(t, store)
 	timing := lease.Timing{LeaseDuration: 30 * time.Second, RenewalInterval: 300 * time.Millisecond, StopGracePeriod: time.Second}
 	const subject = renewal.Subject("finance/revenue")
-	engine.Track(subject, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	track(t, engine, subject, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 	waitFor(t, results, renewal.Confirmed)
 	stop(t, server)
 	waitFor(t, results, renewal.Unknown)

@@ -116,7 +116,7 @@ func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
 	if result == Confirmed && !m.now.Before(entry.deadline) {
 		result = TooLate
 	}
-	if !entry.live() {
+	if !entry.renewed() {
 		return result, false
 	}
 	entry.lastResult = result
@@ -140,7 +140,7 @@ func (e *Engine) confirm(entry *entry, t0 time.Time) {
 	before := entry.deadline
 	entry.confirm(t0)
 	if entry.deadline.Before(before) {
-		e.deadlines.push(item{entry.deadline, entry})
+		e.deadlines.push(item{e.endOf(entry), entry})
 		wake(e.wakeSupervisor)
 	}
 	if entry.timing.RenewalInterval > 0 {

@@ -20,6 +20,8 @@ const (
 	MinRetryDelay = 50 * time.Millisecond
 	// MaxRetryDelay is the most. The repetition comes at any time between the two, so that many leases do not come back at once.
 	MaxRetryDelay = 250 * time.Millisecond
+	// never is longer than a process lives.
+	never = 100 * 365 * 24 * time.Hour
 	// minAdoption is the least time an adoption may take before the lease counts as uncertain.
 	minAdoption = time.Second
 )
@@ -55,6 +57,9 @@ type Options struct {
 	Notify func(Subject)
 	// Observe is told the result of each renewal. nil: nobody is told.
 	Observe func(Result)
+	// MaxSilence is how long a lease is renewed without a word from its owner: an entry that was reserved, tracked, adopted and
+	// vouched for so long ago is Halted. 0: for ever.
+	MaxSilence time.Duration
 }
 
 // Engine renews leases. Its methods may be called at any time from any goroutine; renewals happen while Run runs.
@@ -62,6 +67,7 @@ type Engine struct {
 	store   lease.Store
 	notify  func(Subject)
 	observe func(Result)
+	silence time.Duration // MaxSilence, or never
 
 	// wakeDispatcher and wakeSupervisor hold one signal each: something earlier than what they wait for may have come.
 	wakeDispatcher, wakeSupervisor chan struct{}
@@ -81,7 +87,10 @@ func New(options Options) *Engine {
 		store: options.Store, notify: options.Notify, observe: options.Observe,
 		wakeDispatcher: make(chan struct{}, 1), wakeSupervisor: make(chan struct{}, 1),
 		slots:   make(chan struct{}, inFlight),
-		entries: map[Subject]*entry{},
+		entries: map[Subject]*entry{}, silence: options.MaxSilence,
+	}
+	if e.silence <= 0 {
+		e.silence = never
 	}
 	if e.notify == nil {
 		e.notify = func(Subject) {}
@@ -90,78 +99,6 @@ func New(options Options) *Engine {
 		e.observe = func(Result) {}
 	}
 	return e
-}
-
-// Track renews a lease that was just granted. It replaces whatever the subject had before.
-func (e *Engine) Track(subject Subject, grant lease.Grant, timing lease.Timing) {
-	trust := lease.NewTrust(grant.At, timing)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.add(&entry{
-		subject: subject, term: grant.Term, timing: timing, phase: Held,
-		trust: trust, deadline: trust.UncertainAt(), confirmed: grant.At,
-	}, jittered(trust, timing))
-}
-
-// Adopt takes over a lease that an earlier process was granted: it is Adopting until a renewal confirms it, and Uncertain if
-// none does within the longest of renewalTimeout, renewalInterval and 1 s. Adopting what the subject has already changes
-// nothing.
-func (e *Engine) Adopt(subject Subject, term lease.Term, timing lease.Timing) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	if known := e.current(subject, now); known != nil && known.term == term {
-		return
-	}
-	e.add(&entry{
-		subject: subject, term: term, timing: timing, phase: Adopting,
-		deadline: now.Add(max(timing.RenewalTimeout, timing.RenewalInterval, minAdoption)),
-	}, now)
-}
-
-// Halt stops renewing, so that the lease lapses. The state stays readable; Lost and Uncertain stay what they are.
-func (e *Engine) Halt(subject Subject) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if entry := e.current(subject, time.Now()); entry != nil && entry.live() {
-		entry.end(Halted, "renewals were stopped")
-	}
-}
-
-// Forget drops the entry. A renewal that is on its way changes nothing any more.
-func (e *Engine) Forget(subject Subject) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if entry := e.entries[subject]; entry != nil {
-		entry.forgotten = true
-		delete(e.entries, subject)
-	}
-}
-
-// State returns what is known of the subject's lease; Untracked if nothing is. It looks at the clock itself: after a freeze
-// of the process the caller may come before the supervisor.
-func (e *Engine) State(subject Subject) State {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if entry := e.current(subject, time.Now()); entry != nil {
-		return entry.state()
-	}
-	return State{Phase: Untracked}
-}
-
-// Summary counts the entries by phase and gives the least time that is left of a held lease's trust; 0 if none is held.
-func (e *Engine) Summary() (counts map[Phase]int, least time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	counts = map[Phase]int{}
-	for _, entry := range e.entries {
-		counts[entry.phase]++
-		if left := entry.trust.Deadline().Sub(now); entry.phase == Held && (counts[Held] == 1 || left < least) {
-			least = left
-		}
-	}
-	return counts, least
 }
 
 // Run renews until the context ends, and returns when every request that was on its way has ended. It always returns nil.
@@ -182,7 +119,7 @@ func (e *Engine) add(entry *entry, due time.Time) {
 	if entry.phase == Adopting || entry.timing.RenewalInterval > 0 {
 		e.due.push(item{due, entry})
 	}
-	e.deadlines.push(item{entry.deadline, entry})
+	e.deadlines.push(item{e.endOf(entry), entry})
 	wake(e.wakeDispatcher)
 	wake(e.wakeSupervisor)
 }

@@ -33,11 +33,18 @@ type bench struct {
 // inBubble runs a test with a running engine; the bubble fails if a goroutine outlives it.
 func inBubble(t *testing.T, test func(b *bench)) {
 	t.Helper()
+	inBubbleWith(t, renewal.Options{}, test)
+}
+
+// inBubbleWith does the same with further options.
+func inBubbleWith(t *testing.T, options renewal.Options, test func(b *bench)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		memory := leasetest.NewMemory()
 		b := &bench{T: t, memory: memory, faults: leasetest.NewFaults(memory),
 			notified: map[renewal.Subject]int{}, results: map[renewal.Result]int{}}
-		b.engine = renewal.New(renewal.Options{Store: b.faults, Notify: b.notify, Observe: b.observe})
+		options.Store, options.Notify, options.Observe = b.faults, b.notify, b.observe
+		b.engine = renewal.New(options)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- b.engine.Run(ctx) }()
@@ -80,8 +87,17 @@ func (b *bench) signals() int {
 func (b *bench) track(s renewal.Subject, timing lease.Timing) lease.Term {
 	b.Helper()
 	grant := leasetest.MustAcquire(b, b.memory, lease.Scope(s), timing.LeaseDuration)
-	b.engine.Track(s, grant, timing)
+	track(b, b.engine, s, grant, timing)
 	return grant.Term
+}
+
+// track hands a lease to an engine as its caller does, but in no time.
+func track(t testing.TB, e *renewal.Engine, s renewal.Subject, grant lease.Grant, timing lease.Timing) {
+	t.Helper()
+	e.Reserve(s, grant.Term.Scope, grant.Term.Owner)
+	if !e.Track(s, grant, timing) {
+		t.Fatalf("%s is not tracked, and it was reserved", s)
+	}
 }
 
 // after lets time pass until everything that it brings has happened.

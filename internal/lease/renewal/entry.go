@@ -14,6 +14,8 @@ type Phase string
 const (
 	// Untracked: the engine knows of no lease.
 	Untracked Phase = "Untracked"
+	// Acquiring: the lease was reserved, and may be asked for. Nothing is renewed yet.
+	Acquiring Phase = "Acquiring"
 	// Adopting: a renewal is to confirm a lease that another process was granted.
 	Adopting Phase = "Adopting"
 	// Held: the lease is confirmed, and renewed.
@@ -22,14 +24,14 @@ const (
 	Lost Phase = "Lost"
 	// Uncertain: no confirmation came in time. Final.
 	Uncertain Phase = "Uncertain"
-	// Halted: renewals were stopped on purpose.
+	// Halted: renewals were stopped on purpose, or because nobody vouched for the owner any more. Final.
 	Halted Phase = "Halted"
 )
 
 // State is what the engine knows of a lease.
 type State struct {
 	Phase Phase
-	// Term is the grant; zero if Untracked.
+	// Term is the grant; zero if Untracked, and without a token while Acquiring.
 	Term lease.Term
 	// Detail says in words what led to the phase, or what the last renewal met.
 	Detail string
@@ -50,7 +52,9 @@ type entry struct {
 	timing   lease.Timing
 	phase    Phase
 	trust    lease.Trust // of the last confirmation
-	deadline time.Time   // when it becomes Uncertain unless something happens
+	deadline time.Time   // when it becomes Uncertain unless something happens; unused while Acquiring
+	reserved time.Time   // when it was reserved
+	vouched  time.Time   // when its owner was last known to live
 
 	detail     string
 	confirmed  time.Time
@@ -59,10 +63,11 @@ type entry struct {
 	forgotten  bool
 }
 
-// live says whether the entry is still renewed and supervised.
-func (e *entry) live() bool {
-	return !e.forgotten && (e.phase == Held || e.phase == Adopting)
-}
+// live says whether the entry is still supervised.
+func (e *entry) live() bool { return e.renewed() || !e.forgotten && e.phase == Acquiring }
+
+// renewed says whether the entry is still renewed.
+func (e *entry) renewed() bool { return !e.forgotten && (e.phase == Held || e.phase == Adopting) }
 
 func (e *entry) end(phase Phase, detail string) { e.phase, e.detail = phase, detail }
 

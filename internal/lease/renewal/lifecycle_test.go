@@ -163,7 +163,7 @@ func TestBatchesAreBounded(t *testing.T) {
 		go func() { done <- engine.Run(ctx) }()
 		for i := range 5000 {
 			name := fmt.Sprintf("many/%d", i)
-			engine.Track(renewal.Subject(name), leasetest.MustAcquire(b, b.memory, lease.Scope(name), timing.LeaseDuration), timing)
+			track(b, engine, renewal.Subject(name), leasetest.MustAcquire(b, b.memory, lease.Scope(name), timing.LeaseDuration), timing)
 		}
 		after(time.Minute)
 		cancel()
@@ -206,7 +206,11 @@ func rush(ctx context.Context, engine *renewal.Engine, worker int) {
 	for ctx.Err() == nil {
 		s := renewal.Subject(fmt.Sprintf("many/%d", random.IntN(50)))
 		term := lease.Term{Scope: lease.Scope(s), Owner: "0123456789abcdef0123456789abcdef", Token: lease.Token(random.IntN(9) + 1)}
-		switch random.IntN(5) {
+		switch random.IntN(7) {
+		case 5:
+			engine.Reserve(s, term.Scope, term.Owner)
+		case 6:
+			engine.Vouch(s)
 		case 0:
 			engine.Track(s, lease.Grant{Term: term, At: time.Now()}, quick)
 		case 1:

@@ -65,7 +65,7 @@ func atGate(t *testing.T, test func(t *testing.T, g *gate, e *renewal.Engine)) {
 
 func (g *gate) hold(t *testing.T, e *renewal.Engine, scope lease.Scope, timing lease.Timing) {
 	t.Helper()
-	e.Track(renewal.Subject(scope), leasetest.MustAcquire(t, g, scope, timing.LeaseDuration), timing)
+	track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, g, scope, timing.LeaseDuration), timing)
 }
 
 func TestAConfirmationAfterTheDeadlineRevivesNothing(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- e.Run(ctx) }()
 		for _, scope := range []lease.Scope{"a/poison", "a/good"} {
-			e.Track(renewal.Subject(scope), leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+			track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 		}
 		after(time.Minute)
 		bad, good := e.State("a/poison"), e.State("a/good")

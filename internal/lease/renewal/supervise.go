@@ -27,16 +27,29 @@ func (e *Engine) nextDeadline() (time.Time, bool) {
 // current returns the subject's entry as of now; nil if there is none. The lock is held.
 func (e *Engine) current(subject Subject, now time.Time) *entry {
 	entry := e.entries[subject]
-	if entry != nil && entry.live() && !entry.deadline.After(now) {
+	if entry != nil && entry.live() && !e.endOf(entry).After(now) {
 		e.lapse(entry, now)
 		wake(e.wakeSupervisor)
 	}
 	return entry
 }
 
-// lapse calls an entry uncertain; the supervisor tells.
+// endOf is when an entry ends unless something happens: ownership is uncertain, or nobody vouches for its owner any more.
+func (e *Engine) endOf(entry *entry) time.Time {
+	if silent := entry.vouched.Add(e.silence); silent.Before(entry.deadline) {
+		return silent
+	}
+	return entry.deadline
+}
+
+// lapse ends an entry whose time is over; the supervisor tells.
 func (e *Engine) lapse(entry *entry, now time.Time) {
-	entry.end(Uncertain, entry.silence(now))
+	if entry.deadline.After(now) {
+		entry.end(Halted, fmt.Sprintf("nobody vouched for the owner for %v: it may be dead, so its lease is left to lapse",
+			now.Sub(entry.vouched).Round(time.Millisecond)))
+	} else {
+		entry.end(Uncertain, entry.silence(now))
+	}
 	e.untold = append(e.untold, entry.subject)
 }
 
@@ -52,8 +65,8 @@ func (e *Engine) expire(now time.Time) []Subject {
 		}
 		e.deadlines.pop()
 		entry := first.entry
-		if entry.deadline.After(now) {
-			e.deadlines.push(item{entry.deadline, entry})
+		if end := e.endOf(entry); end.After(now) {
+			e.deadlines.push(item{end, entry})
 			continue
 		}
 		e.lapse(entry, now)
