@@ -98,13 +98,15 @@ func (m *Memory) quarantine(request lease.AcquireRequest, now time.Time) error {
 		forgot = lease.ServerChanged
 	case m.fences[request.Scope] < request.Floor:
 		forgot = lease.DataLost
+	case known.until.Sub(now) > known.longest:
+		forgot = known.why // the clock went back since then
 	}
 	if forgot != "" {
 		known.run, known.why, known.until = m.run, forgot, now.Add(known.longest)
 		m.fences[request.Scope] = max(m.fences[request.Scope], request.Floor)
 		m.servers[request.Scope] = known
 	}
-	if left := min(known.until.Sub(now), known.longest); left > 0 {
+	if left := known.until.Sub(now); left > 0 {
 		return &lease.QuarantinedError{Scope: request.Scope, Left: left, Why: known.why}
 	}
 	return nil

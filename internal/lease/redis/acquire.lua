@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  lease    "<owner>|<token>"
 -- KEYS[2]  fence    highest token minted
--- KEYS[3]  server   "<run id>|<ms since 1970 until which nothing is granted, or 0>|<ms of the longest lease>|<why>"
+-- KEYS[3]  server   "<server id>|<ms since 1970 until which nothing is granted, or 0>|<ms of the longest lease>|<why>"
 -- ARGV[1]  nonce    echoed
 -- ARGV[2]  owner    32 hex digits
 -- ARGV[3]  ttl      ms the lease lives
@@ -18,10 +18,12 @@
 -- Output   "<nonce>|ok|<token>"                  granted
 --          "<nonce>|busy|<pttl>|<value>"         another owner holds it for pttl ms (-1: for ever); the value's first 128 bytes
 --          "<nonce>|wait|<ms>|<why>"             nobody is known to hold it, and nothing is granted for another ms, because
---                                                why = "server": another process than the one that granted it last answers
+--                                                why = "server": another server than the one that granted it last answers
 --                                                why = "data": the fence is below the floor, so data was lost
 --          "<nonce>|clock|<server time, ms>"     the server's time is outside lo..hi; nothing was written
 --          "<nonce>|overflow|<token>"            the next token would exceed 2^53-1; nothing was written
+--
+-- Every key is read before any is written, and no more of it than a value of ours can have: one of another program may be large.
 local nonce, owner, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local floor, memory, longest = tonumber(ARGV[4]), ARGV[7], tonumber(ARGV[8])
 local t = redis.call('TIME')
@@ -30,44 +32,50 @@ if now < tonumber(ARGV[5]) or now > tonumber(ARGV[6]) then
   return string.format('%s|clock|%.0f', nonce, now)
 end
 
--- A value of ours has at most 49 bytes; one of another program may be large, and is not copied.
 local current = redis.call('GETRANGE', KEYS[1], 0, 127)
 if current ~= '' or redis.call('EXISTS', KEYS[1]) == 1 then
   if string.sub(current, 1, #owner + 1) == owner .. '|' then
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
-    return string.format('%s|ok|%s', nonce, string.sub(current, #owner + 2))
+    return nonce .. '|ok|' .. string.sub(current, #owner + 2)
   end
-  return string.format('%s|busy|%.0f|%s', nonce, redis.call('PTTL', KEYS[1]), current)
+  -- %s would end at a null character.
+  return string.format('%s|busy|%.0f|', nonce, redis.call('PTTL', KEYS[1])) .. current
 end
 
 -- Numbers are doubles here: exact below 2^53, and printed with %.0f only. What is no whole number counts as 0: 'nan' compares
 -- with nothing.
 local function whole(text) return tonumber(string.match(text or '', '^%d+$') or '0') end
-local fence = whole(redis.call('GET', KEYS[2]) or '')
+local fence = whole(redis.call('GETRANGE', KEYS[2], 0, 31))
 -- 1704067200000 is 2024-01-01T00:00:00Z.
 local token = math.max(fence + 1, floor + 1, now - 1704067200000)
 if token > 9007199254740991 then
   return string.format('%s|overflow|%.0f', nonce, token)
 end
 
--- The run id is the server process's: it changes with a restart and with a failover, and then the last writes may be missing.
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
-local seen, till, last, why = string.match(redis.call('GET', KEYS[3]) or '', '^(%x*)|(%d+)|(%d+)|(%a*)$')
-local rest = math.max(ttl, longest, whole(last))
-local forgot = (seen and seen ~= run and 'server') or (fence < floor and 'data')
-if forgot then
-  why, till = forgot, string.format('%.0f', now + rest)
+-- The run id is the server process's, and changes with a restart. The replication id changes with a promotion as well, also with
+-- one that gives the first process its place back. After either the last writes may be missing.
+local info = redis.call('INFO', 'server', 'replication')
+local id = (string.match(info, 'run_id:(%x+)') or '') .. (string.match(info, 'master_replid:(%x+)') or '')
+local known = redis.call('GETRANGE', KEYS[3], 0, 127)
+local seen, till, last, why = string.match(known, '^(%x*)|(%d+)|(%d+)|(%a*)$')
+-- No lease is longer than 24 h, whatever the record says.
+local rest = math.max(ttl, longest, math.min(whole(last), 86400000))
+-- A record that cannot be read is another server's.
+local forgot = (known ~= '' and seen ~= id and 'server') or (fence < floor and 'data')
+-- A clock that went back since then must not make the wait longer than one longest lease.
+local back = whole(till) - now > rest and why
+if forgot or back then
+  why, till = forgot or back, string.format('%.0f', now + rest)
   redis.call('SET', KEYS[2], string.format('%.0f', math.max(fence, floor)), 'PX', memory)
-  redis.call('SET', KEYS[3], string.format('%s|%s|%.0f|%s', run, till, rest, why), 'PX', memory)
+  redis.call('SET', KEYS[3], string.format('%s|%s|%.0f|%s', id, till, rest, why), 'PX', memory)
 end
--- A clock that went back since then does not make the wait longer than one longest lease.
-local left = math.min(whole(till) - now, rest)
+local left = whole(till) - now
 if left > 0 then
   return string.format('%s|wait|%.0f|%s', nonce, left, why)
 end
 
 local text = string.format('%.0f', token)
 redis.call('SET', KEYS[2], text, 'PX', memory)
-redis.call('SET', KEYS[3], string.format('%s|0|%.0f|', run, ttl), 'PX', memory)
+redis.call('SET', KEYS[3], string.format('%s|0|%.0f|', id, ttl), 'PX', memory)
 redis.call('SET', KEYS[1], owner .. '|' .. text, 'PX', ARGV[3])
-return string.format('%s|ok|%s', nonce, text)
+return nonce .. '|ok|' .. text

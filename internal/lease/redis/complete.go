@@ -45,10 +45,15 @@ func (s *Store) Complete(ctx context.Context, request lease.CompleteRequest) (le
 		keys:  []string{scope.LeaseKey(), scope.FenceKey(), scope.DoneKey(request.Occurrence)},
 		nonce: s.control.nonces.next(),
 		args: []any{string(request.Term.Owner), request.Term.Token.String(), request.Inputs, request.Digest, request.Location,
-			request.Retention.Milliseconds(), memory.Milliseconds()},
+			request.Retention.Milliseconds()},
 	})
 	if err != nil {
 		return lease.Completion{}, s.settled(err)
+	}
+	if value, foreign := strings.CutPrefix(text, "other|"); foreign {
+		return lease.Completion{}, &lease.NotExecutedError{Address: s.address, Cause: fmt.Errorf(
+			"the key %s holds no record of a completion but %.40q: remove it if no program needs it, or name the occurrence otherwise",
+			scope.DoneKey(request.Occurrence), value)}
 	}
 	completion, err := readCompletion(text)
 	if err != nil {

@@ -39,13 +39,13 @@ func TestARequestWhoseReplyIsLostRanOnceAndIsUnknown(t *testing.T) {
 		"renew":         {"pexpire", func() error { return store.Renew(t.Context(), renewals)[0] }},
 		"acquire":       {"set", func() error { return acquireErr(t, store, "another/scope") }},
 		"release":       {"del", func() error { return store.Release(t.Context(), ended) }},
-		"release owner": {"get", func() error { return store.ReleaseOwner(t.Context(), "free/scope", grant.Term.Owner) }},
+		"release owner": {"getrange", func() error { return store.ReleaseOwner(t.Context(), "free/scope", grant.Term.Owner) }},
 	} {
 		r.must(r.client.ConfigResetStat(t.Context()).Err())
 		checkUnknown(t, tc.send())
 		want := 1
 		if tc.command == "set" {
-			want = 2 // the lease and its fence
+			want = 3 // the lease, its fence, and what is known of the server
 		}
 		if got := calls(t, r, tc.command); got != want {
 			t.Errorf("%s: %s ran %d times, want %d", name, tc.command, got, want)

@@ -9,4 +9,4 @@
 --          "<nonce>|gone"                 there is no lease
 local current = redis.call('GETRANGE', KEYS[1], 0, 127)
 if current == '' and redis.call('EXISTS', KEYS[1]) == 0 then return ARGV[1] .. '|gone' end
-return string.format('%s|ok|%.0f|%s', ARGV[1], redis.call('PTTL', KEYS[1]), current)
+return string.format('%s|ok|%.0f|', ARGV[1], redis.call('PTTL', KEYS[1])) .. current

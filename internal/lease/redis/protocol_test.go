@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	goredis "github.com/redis/go-redis/v9"
@@ -21,7 +22,7 @@ import (
 const published = "../../../docs/protocol.md"
 
 func scriptFiles() []string {
-	return []string{"acquire.lua", "renew.lua", "release.lua", "release_owner.lua"}
+	return []string{"acquire.lua", "renew.lua", "release.lua", "release_owner.lua", "observe.lua", "complete.lua"}
 }
 
 func read(t *testing.T, path string) string {
@@ -164,8 +165,12 @@ func TestThePublishedRightsSuffice(t *testing.T) {
 	if _, isHeld := errors.AsType[*lease.HeldError](acquireErr(t, store, scope)); !isHeld {
 		t.Error("a held lease is not said to be held")
 	}
+	_, observed := store.Observe(t.Context(), scope)
+	_, completed := store.Complete(t.Context(), lease.CompleteRequest{Term: grant.Term, Occurrence: "x", Retention: time.Hour})
 	for name, err := range map[string]error{
 		"check":    store.Check(t.Context()),
+		"observe":  observed,
+		"complete": completed,
 		"renew":    store.Renew(t.Context(), leasetest.Renewals(ttl, grant.Term))[0],
 		"release":  store.Release(t.Context(), grant.Term),
 		"withdraw": store.ReleaseOwner(t.Context(), scope, grant.Term.Owner),

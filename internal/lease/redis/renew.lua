@@ -9,8 +9,10 @@
 -- Output   "<nonce>|ok"               renewed
 --          "<nonce>|gone"             there is no lease
 --          "<nonce>|other|<value>"    another term holds it; the value's first 128 bytes
-local current = redis.call('GET', KEYS[1])
-if not current then return ARGV[1] .. '|gone' end
-if current ~= ARGV[2] then return ARGV[1] .. '|other|' .. string.sub(current, 1, 128) end
+local current = redis.call('GETRANGE', KEYS[1], 0, 127)
+if current ~= ARGV[2] then
+  if current == '' and redis.call('EXISTS', KEYS[1]) == 0 then return ARGV[1] .. '|gone' end
+  return ARGV[1] .. '|other|' .. current
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return ARGV[1] .. '|ok'
