@@ -1,21 +1,25 @@
 package renewal
 
 import (
+	"errors"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
 
+var errHalted = errors.New("renewals were stopped")
+
 // Reserve makes the subject's entry, Acquiring, before the lease is asked for: from now on Forget and Halt end it, even while
 // the request is on its way. It replaces whatever the subject had before.
 func (e *Engine) Reserve(subject Subject, scope lease.Scope, owner lease.Owner) {
+	reserved := &entry{
+		subject: subject, phase: Acquiring,
+		renewal: lease.Renewal{Key: scope.LeaseKey(), Value: string(owner)}, deadline: never,
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	e.add(&entry{
-		subject: subject, term: lease.Term{Scope: scope, Owner: owner}, phase: Acquiring,
-		reserved: now, vouched: now, deadline: now.Add(never),
-	}, now)
+	reserved.anchor = e.now()
+	e.add(reserved)
 }
 
 // Track renews the lease that was just granted to the owner of the subject's reservation, and uses the reservation up. It
@@ -23,26 +27,22 @@ func (e *Engine) Reserve(subject Subject, scope lease.Scope, owner lease.Owner) 
 // none was made or it was forgotten, halted or replaced meanwhile; when more than half of the trusted time has passed since the
 // request was sent; and when ownership is uncertain already.
 func (e *Engine) Track(subject Subject, grant lease.Grant, timing lease.Timing) bool {
+	renewal := lease.NewRenewal(grant.Term, timing.LeaseDuration)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	known := e.current(subject, now)
-	if known == nil || known.phase != Acquiring || known.term.Scope != grant.Term.Scope || known.term.Owner != grant.Term.Owner {
+	now := e.now()
+	x := e.current(subject, now)
+	if x == nil || x.phase != Acquiring || x.renewal.Key != renewal.Key || x.renewal.Value != string(grant.Term.Owner) {
 		return false
 	}
-	sent := grant.At
-	if sent.Before(known.reserved) {
-		sent = known.reserved
-	}
-	trust := lease.NewTrust(sent, timing)
-	if now.Sub(sent) > timing.Trusted()/2 || !trust.UncertainAt().After(now) {
-		e.remove(known)
+	// The request was sent after the reservation. By package time it seems earlier than that after a suspend.
+	sent := max(x.anchor, e.clock.ElapsedAt(grant.At))
+	if now-sent > timing.Trusted()/2 || now >= sent+timing.UncertainAfter() {
+		e.end(x, Untracked, nil)
 		return false
 	}
-	e.add(&entry{
-		subject: subject, term: grant.Term, timing: timing, phase: Held,
-		trust: trust, deadline: trust.UncertainAt(), confirmed: sent, vouched: now,
-	}, jittered(trust, timing))
+	x.phase, x.renewal, x.timing, x.anchor, x.vouched = Held, renewal, timing, sent, now
+	e.believe(x, sent)
 	return true
 }
 
@@ -50,51 +50,49 @@ func (e *Engine) Track(subject Subject, grant lease.Grant, timing lease.Timing) 
 // none does within the longest of renewalTimeout, renewalInterval and 1 s. Adopting what the subject has already vouches for
 // it, and changes nothing else.
 func (e *Engine) Adopt(subject Subject, term lease.Term, timing lease.Timing) {
+	adopted := &entry{
+		subject: subject, phase: Adopting, timing: timing, renewal: lease.NewRenewal(term, timing.LeaseDuration), anchor: never,
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	if known := e.current(subject, now); known != nil && known.term == term {
-		known.vouched = now
+	now := e.now()
+	known := e.current(subject, now)
+	if known != nil && known.renewal.Key == adopted.renewal.Key && known.renewal.Value == adopted.renewal.Value {
+		e.vouch(known, now)
 		return
 	}
-	e.add(&entry{
-		subject: subject, term: term, timing: timing, phase: Adopting, vouched: now,
-		deadline: now.Add(max(timing.RenewalTimeout, timing.RenewalInterval, minAdoption)),
-	}, now)
+	adopted.deadline = now + max(timing.RenewalTimeout, timing.RenewalInterval, minAdoption)
+	e.add(adopted)
+	e.plan(adopted, waiting, now)
 }
 
 // Vouch says that the subject's owner lives, as far as the caller knows at this moment. It revives nothing.
 func (e *Engine) Vouch(subject Subject) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	if entry := e.current(subject, now); entry != nil {
-		entry.vouched = now
+	now := e.now()
+	if x := e.current(subject, now); x != nil {
+		e.vouch(x, now)
 	}
 }
 
 // Halt stops renewing, so that the lease lapses. The state stays readable; Lost and Uncertain stay what they are. No renewal is
-// sent any more when it returns, and the one that is on its way changes nothing.
+// sent any more once it returned, and the one that is on its way changes nothing.
 func (e *Engine) Halt(subject Subject) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.current(subject, time.Now()); entry != nil && entry.live() {
-		entry.end(Halted, "renewals were stopped")
+	if x := e.current(subject, e.now()); x != nil && x.live() {
+		e.end(x, Halted, errHalted)
 	}
 }
 
-// Forget drops the entry. No renewal is sent any more when it returns, and the one that is on its way changes nothing.
+// Forget drops the entry. No renewal is sent any more once it returned, and the one that is on its way changes nothing.
 func (e *Engine) Forget(subject Subject) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.entries[subject]; entry != nil {
-		e.remove(entry)
+	if x := e.entries[subject]; x != nil {
+		e.end(x, Untracked, nil)
 	}
-}
-
-func (e *Engine) remove(entry *entry) {
-	entry.forgotten = true
-	delete(e.entries, entry.subject)
 }
 
 // State returns what is known of the subject's lease; Untracked if nothing is. It looks at the clock itself: after a freeze
@@ -102,21 +100,34 @@ func (e *Engine) remove(entry *entry) {
 func (e *Engine) State(subject Subject) State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.current(subject, time.Now()); entry != nil {
-		return entry.state()
+	if x := e.current(subject, e.now()); x != nil {
+		return e.state(x)
 	}
 	return State{Phase: Untracked}
+}
+
+func (e *Engine) state(x *entry) State {
+	s := State{Phase: x.phase, Detail: x.detail(), LastResult: x.result, Renewals: uint64(x.renewals)}
+	if x.renewal.Millis == 0 { // it was reserved and nothing more
+		s.Term = lease.Term{Scope: x.renewal.Scope(), Owner: lease.Owner(x.renewal.Value)}
+		return s
+	}
+	s.Term = x.renewal.Term()
+	if x.anchor != never {
+		s.Confirmed, s.Deadline = e.clock.At(x.anchor), e.clock.At(x.anchor+x.timing.Trusted())
+	}
+	return s
 }
 
 // Summary counts the entries by phase and gives the least time that is left of a held lease's trust; 0 if none is held.
 func (e *Engine) Summary() (counts map[Phase]int, least time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
+	now := e.now()
 	counts = map[Phase]int{}
-	for _, entry := range e.entries {
-		counts[entry.phase]++
-		if left := entry.trust.Deadline().Sub(now); entry.phase == Held && (counts[Held] == 1 || left < least) {
+	for _, x := range e.entries {
+		counts[x.phase]++
+		if left := x.anchor + x.timing.Trusted() - now; x.phase == Held && (counts[Held] == 1 || left < least) {
 			least = left
 		}
 	}

@@ -2,170 +2,148 @@ package renewal
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
-	"sync"
+	"fmt"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
 
-// dispatch sends what is due until the context ends.
-func (e *Engine) dispatch(ctx context.Context, work *sync.WaitGroup) {
-	for e.await(ctx, e.wakeDispatcher, e.nextDue) {
-		select {
-		case <-ctx.Done():
+// batch is what one worker has on its way. It is used again and again.
+type batch struct {
+	entries  []*entry
+	renewals []*lease.Renewal
+	errs     []error
+	results  []Result
+	changed  []Subject
+	repeated bool // it holds repetitions
+
+	sent, answered time.Duration
+}
+
+func newBatch() *batch {
+	return &batch{
+		entries: make([]*entry, 0, batchSize), renewals: make([]*lease.Renewal, 0, batchSize), results: make([]Result, 0, batchSize),
+	}
+}
+
+func (b *batch) clear() {
+	clear(b.entries)
+	clear(b.renewals)
+	b.entries, b.renewals, b.results, b.changed = b.entries[:0], b.renewals[:0], b.results[:0], b.changed[:0]
+	b.errs, b.repeated = nil, false
+}
+
+func (b *batch) add(x *entry) {
+	b.entries, b.renewals = append(b.entries, x), append(b.renewals, &x.renewal)
+}
+
+// work sends one batch after the other until the context ends.
+func (e *Engine) work(ctx context.Context) {
+	for b := newBatch(); e.collect(ctx, b); b.clear() {
+		e.send(ctx, b)
+		e.settle(b)
+		e.observe(b.results)
+		e.tell(b.changed)
+	}
+}
+
+// collect waits for its turn, and then until something is due. It returns false when the context ended.
+func (e *Engine) collect(ctx context.Context, b *batch) bool {
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-e.turn }()
+	for e.sender.await(ctx) {
+		if e.take(b); len(b.entries) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// nextTask is when the next batch can be sent. The lock is held.
+func (e *Engine) nextTask() time.Duration {
+	if len(e.tasks[ready].items) > 0 {
+		return 0 // due already, however far its deadline is
+	}
+	_, at := e.tasks[waiting].first()
+	if len(e.tasks[again].items) > 0 {
+		at = min(at, e.nextAgain)
+	}
+	return at
+}
+
+// take fills a batch with the most urgent of what is due.
+func (e *Engine) take(b *batch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	e.promote(now)
+	for len(b.entries) < batchSize {
+		x := e.mostUrgent(now)
+		// What broke the store goes alone, so that it takes no other lease with it.
+		if x == nil || len(b.entries) > 0 && (x.suspect || b.entries[0].suspect) {
+			break
+		}
+		b.repeated = b.repeated || x.where == again
+		e.unplan(x)
+		x.where = flying
+		b.add(x)
+	}
+	if b.repeated && e.paced {
+		e.nextAgain = now + RetryPace
+	}
+}
+
+// promote moves what is due to the queues of what is to be sent.
+func (e *Engine) promote(now time.Duration) {
+	for {
+		x, at := e.tasks[waiting].first()
+		if at > now || x == nil {
 			return
-		case e.slots <- struct{}{}:
 		}
-		batch := e.take(time.Now())
-		if len(batch) == 0 {
-			<-e.slots
-			continue
+		e.unplan(x)
+		x.where = ready
+		if !x.answered() {
+			x.where = again
 		}
-		work.Go(func() {
-			defer func() { <-e.slots }()
-			e.renew(ctx, batch)
-		})
+		e.tasks[x.where].add(x, x.deadline)
 	}
 }
 
-func (e *Engine) nextDue() (time.Time, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, any := e.ready.next(); any {
-		return time.Time{}, true // due already, however far its deadline is
+// mostUrgent is what is to be sent next; nil if nothing is.
+func (e *Engine) mostUrgent(now time.Duration) *entry {
+	first, by := e.tasks[ready].first()
+	repeated, deadline := e.tasks[again].first()
+	if repeated != nil && now >= e.nextAgain && (first == nil || deadline < by) {
+		return repeated
 	}
-	return e.due.next()
+	return first
 }
 
-// await waits for the instant that next names, asking again whenever it is woken. It returns false when the context ended.
-func (e *Engine) await(ctx context.Context, woken <-chan struct{}, next func() (time.Time, bool)) bool {
-	for {
-		at, any := next()
-		left := time.Until(at)
-		if any && left <= 0 {
-			return ctx.Err() == nil
-		}
-		var timer <-chan time.Time
-		if any {
-			timer = time.After(left) // collected when it is not waited for any more
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-woken:
-		case <-timer:
-		}
-	}
-}
-
-// take moves what is due to the ready queue and returns the most urgent of it.
-func (e *Engine) take(now time.Time) []*entry {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for {
-		first, any := e.due.first()
-		if !any || first.at.After(now) {
-			break
-		}
-		e.due.pop()
-		e.ready.push(item{first.entry.deadline, first.entry})
-	}
-	var batch []*entry
-	for len(batch) < batchSize {
-		if _, any := e.ready.first(); !any {
-			break
-		}
-		batch = append(batch, e.ready.pop().entry)
-	}
-	return batch
-}
-
-// renew sends one batch and settles each lease in it by its own answer.
-func (e *Engine) renew(ctx context.Context, batch []*entry) {
-	renewals := make([]*lease.Renewal, len(batch))
-	for i, entry := range batch {
-		renewal := lease.NewRenewal(entry.term, entry.timing.LeaseDuration)
-		renewals[i] = &renewal
-	}
-	callCtx, cancel := context.WithTimeout(ctx, CallTimeout)
+// send asks the store to renew a batch. Every lease gets an error or nil.
+func (e *Engine) send(ctx context.Context, b *batch) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	t0 := time.Now()
-	errs := e.store.Renew(callCtx, renewals)
-	now := time.Now()
-	for i, entry := range batch {
-		result, changed := e.settle(entry, errs[i], moment{t0, now})
-		e.observe(result)
-		if changed {
-			e.notify(entry.subject)
-		}
+	b.sent = e.now()
+	err := e.contain("renewing leases", func() { b.errs = e.options.Store.Renew(ctx, b.renewals) })
+	b.answered = e.now()
+	if err == nil && len(b.errs) != len(b.entries) {
+		err = fmt.Errorf("the store gave %d answers to %d renewals", len(b.errs), len(b.entries))
 	}
-	wake(e.wakeDispatcher)
-}
-
-// moment is when a request was sent and when its answer came.
-type moment struct{ t0, now time.Time }
-
-// settle applies one answer, and says what it was and whether the phase changed.
-func (e *Engine) settle(entry *entry, err error, m moment) (Result, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before := entry.phase
-	result := resultOf(err)
-	if result == Confirmed && !m.now.Before(entry.deadline) {
-		result = TooLate
+	if err == nil {
+		return
 	}
-	if !entry.renewed() {
-		return result, false
-	}
-	entry.lastResult = result
-	switch result {
-	case Confirmed:
-		e.confirm(entry, m.t0)
-	case TooLate:
-		entry.end(Uncertain, "the confirmation of the renewal came too late")
-	case Refused:
-		entry.end(Lost, whose(err))
-	default:
-		entry.detail = err.Error()
-		e.due.push(item{m.now.Add(MinRetryDelay + rand.N(MaxRetryDelay-MinRetryDelay)), entry})
-	}
-	return result, entry.phase != before
-}
-
-// confirm extends the entry's trust and plans its next renewal. Only the end of an adoption can bring a deadline that is
-// earlier than the one before.
-func (e *Engine) confirm(entry *entry, t0 time.Time) {
-	before := entry.deadline
-	entry.confirm(t0)
-	if entry.deadline.Before(before) {
-		e.deadlines.push(item{e.endOf(entry), entry})
-		wake(e.wakeSupervisor)
-	}
-	if entry.timing.RenewalInterval > 0 {
-		e.due.push(item{jittered(entry.trust, entry.timing), entry})
+	b.errs = make([]error, len(b.entries))
+	for i := range b.errs {
+		b.errs[i] = &brokenError{err}
 	}
 }
 
-// whose says in words whom a lost lease belongs to; the reader knows which lease it is.
-func whose(err error) string {
-	if lost, ok := errors.AsType[*lease.LostError](err); ok {
-		return lost.Whose()
-	}
-	return err.Error()
-}
+// brokenError says that the store broke on a batch: whatever it answered, and whether it ran anything, is unknown.
+type brokenError struct{ cause error }
 
-func resultOf(err error) Result {
-	var lost *lease.LostError
-	switch {
-	case err == nil:
-		return Confirmed
-	case errors.As(err, &lost):
-		return Refused
-	case lease.OutcomeOf(err) == lease.NotExecuted:
-		return NotExecuted
-	default:
-		return Unknown
-	}
-}
+func (b *brokenError) Error() string { return b.cause.Error() }
+func (b *brokenError) Unwrap() error { return b.cause }

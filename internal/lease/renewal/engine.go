@@ -2,11 +2,12 @@ package renewal
 
 import (
 	"context"
-	"math/rand/v2"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/clock"
 )
 
 const (
@@ -20,10 +21,20 @@ const (
 	MinRetryDelay = 50 * time.Millisecond
 	// MaxRetryDelay is the most. The repetition comes at any time between the two, so that many leases do not come back at once.
 	MaxRetryDelay = 250 * time.Millisecond
-	// never is longer than a process lives.
-	never = 100 * 365 * 24 * time.Hour
+	// RetryPace is the least time between two batches of repetitions while none of them brings an answer: however many leases
+	// there are, an outage costs at most a hundred of them a second.
+	RetryPace = 10 * time.Millisecond
+	// Tick is how often clocks are looked at while there are leases, and the longest time that anything waits by a timer: timers
+	// stand still while the machine is suspended.
+	Tick = time.Second
+	// Verification is for how long leases are believed in once the clocks did not agree, unless a renewal confirms them.
+	Verification = 3 * time.Second
 	// minAdoption is the least time an adoption may take before the lease counts as uncertain.
 	minAdoption = time.Second
+	// coarsest bounds the grid of renewals.
+	coarsest = 10 * time.Millisecond
+	// never is later than every instant.
+	never time.Duration = math.MaxInt64
 )
 
 // Subject is the caller's name for what a lease is for. It has one lease at a time.
@@ -57,6 +68,11 @@ type Options struct {
 	Notify func(Subject)
 	// Observe is told the result of each renewal. nil: nobody is told.
 	Observe func(Result)
+	// Report is told of a panic in Store, Notify or Observe, with its stack, as a last resort: the engine goes on. nil: Run
+	// returns the first one when it ends.
+	Report func(error)
+	// Clock measures time; clock.System knows of suspends. nil: package time.
+	Clock *clock.Clock
 	// MaxSilence is how long a lease is renewed without a word from its owner: an entry that was reserved, tracked, adopted and
 	// vouched for so long ago is Halted. 0: for ever.
 	MaxSilence time.Duration
@@ -64,74 +80,122 @@ type Options struct {
 
 // Engine renews leases. Its methods may be called at any time from any goroutine; renewals happen while Run runs.
 type Engine struct {
-	store   lease.Store
-	notify  func(Subject)
-	observe func(Result)
-	silence time.Duration // MaxSilence, or never
+	options Options
+	clock   *clock.Clock
+	turn    chan struct{} // held by the worker that takes the next batch
+	// sender and supervisor wait for the next thing to send, and the next to end.
+	sender, supervisor waiter
 
-	// wakeDispatcher and wakeSupervisor hold one signal each: something earlier than what they wait for may have come.
-	wakeDispatcher, wakeSupervisor chan struct{}
-	slots                          chan struct{}
+	mu      sync.Mutex
+	entries map[Subject]*entry
+	tasks   [queues]queue // by where: by the time it is due while waiting, and by deadline when it is
+	ends    queue         // every live entry, by the time of its end that was known when it was put there, or an earlier one
 
-	mu        sync.Mutex
-	entries   map[Subject]*entry
-	due       queue     // entries that wait for their next renewal, by the time it is due
-	ready     queue     // entries whose renewal is due, by deadline
-	deadlines queue     // every live entry, by the deadline known when it was put there or an earlier one
-	untold    []Subject // entries that became Uncertain and whose caller has not heard of it
+	untold  []Subject // entries whose end the caller has not heard of
+	unheard []Subject // the same, of whom Notify did not want to hear
+	faults  error     // the first panic
+
+	paced     bool          // the last repetitions brought no answer
+	nextAgain time.Duration // when the next may be sent if paced
+	doubted   time.Duration // when the clocks last did not agree
+	by        time.Duration // and by how much
+	rested    bool          // there was nothing to supervise
+	nextLook  time.Duration // when the clocks are looked at again
 }
 
 // New makes an engine.
 func New(options Options) *Engine {
+	if options.Clock == nil {
+		options.Clock = clock.New(clock.PackageTime)
+	}
+	if options.Notify == nil {
+		options.Notify = func(Subject) {}
+	}
+	if options.Observe == nil {
+		options.Observe = func(Result) {}
+	}
 	e := &Engine{
-		store: options.Store, notify: options.Notify, observe: options.Observe,
-		wakeDispatcher: make(chan struct{}, 1), wakeSupervisor: make(chan struct{}, 1),
-		slots:   make(chan struct{}, inFlight),
-		entries: map[Subject]*entry{}, silence: options.MaxSilence,
+		options: options, clock: options.Clock, turn: make(chan struct{}, 1), ends: queue{kind: watch},
+		entries: map[Subject]*entry{}, rested: true, doubted: -never,
 	}
-	if e.silence <= 0 {
-		e.silence = never
-	}
-	if e.notify == nil {
-		e.notify = func(Subject) {}
-	}
-	if e.observe == nil {
-		e.observe = func(Result) {}
+	e.sender = waiter{engine: e, next: e.nextTask, woken: make(chan struct{}, 1)}
+	e.supervisor = waiter{engine: e, next: e.nextEnd, woken: make(chan struct{}, 1)}
+	if e.options.Report == nil {
+		e.options.Report = e.keepFault
 	}
 	return e
 }
 
-// Run renews until the context ends, and returns when every request that was on its way has ended. It always returns nil.
+// Run renews until the context ends, and returns when every request that was on its way has ended: nil, or the first panic that
+// was contained and not reported.
 func (e *Engine) Run(ctx context.Context) error {
 	var work sync.WaitGroup
-	work.Go(func() { e.dispatch(ctx, &work) })
+	for range inFlight {
+		work.Go(func() { e.work(ctx) })
+	}
 	work.Go(func() { e.supervise(ctx) })
 	work.Wait()
-	return nil
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.faults
 }
 
-// add puts an entry in the place of the subject's old one. The lock is held.
-func (e *Engine) add(entry *entry, due time.Time) {
-	if old := e.entries[entry.subject]; old != nil {
-		old.forgotten = true
+func (e *Engine) keepFault(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.faults == nil {
+		e.faults = err
 	}
-	e.entries[entry.subject] = entry
-	if entry.phase == Adopting || entry.timing.RenewalInterval > 0 {
-		e.due.push(item{due, entry})
+}
+
+func (e *Engine) now() time.Duration { return e.clock.Elapsed() }
+
+// waiter waits for the instant of something, asking again whenever something earlier may have come.
+type waiter struct {
+	engine *Engine
+	// next is called with the engine's lock; never: nothing is expected.
+	next  func() time.Duration
+	woken chan struct{} // holds one signal
+	until time.Duration // what is waited for; guarded by the engine's lock
+}
+
+// await waits for the next instant. It returns false when the context ended.
+func (w *waiter) await(ctx context.Context) bool {
+	timer := time.NewTimer(Tick)
+	defer timer.Stop()
+	for {
+		at, now := w.ask(), w.engine.now()
+		switch {
+		case at <= now:
+			return ctx.Err() == nil
+		case at == never:
+			timer.Stop()
+		default:
+			timer.Reset(min(at-now, Tick))
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-w.woken:
+		case <-timer.C:
+		}
 	}
-	e.deadlines.push(item{e.endOf(entry), entry})
-	wake(e.wakeDispatcher)
-	wake(e.wakeSupervisor)
 }
 
-// jittered is when a lease should be renewed: when it is due or up to 10 % of the interval earlier.
-func jittered(trust lease.Trust, timing lease.Timing) time.Time {
-	return trust.RenewAt().Add(-time.Duration(rand.Float64() * float64(timing.RenewalInterval) / 10))
+func (w *waiter) ask() time.Duration {
+	w.engine.mu.Lock()
+	defer w.engine.mu.Unlock()
+	w.until = w.next()
+	return w.until
 }
 
-func wake(signal chan struct{}) {
+// expect wakes the waiter if it waits for something later than this. The engine's lock is held.
+func (w *waiter) expect(at time.Duration) {
+	if at >= w.until {
+		return
+	}
 	select {
-	case signal <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }

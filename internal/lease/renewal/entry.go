@@ -1,7 +1,6 @@
 package renewal
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
@@ -45,96 +44,73 @@ type State struct {
 	Renewals uint64
 }
 
-// entry is one lease. The engine's lock guards it.
-type entry struct {
-	subject  Subject
-	term     lease.Term
-	timing   lease.Timing
-	phase    Phase
-	trust    lease.Trust // of the last confirmation
-	deadline time.Time   // when it becomes Uncertain unless something happens; unused while Acquiring
-	reserved time.Time   // when it was reserved
-	vouched  time.Time   // when its owner was last known to live
+// The kinds of queues: an entry has one place in each.
+const (
+	task  = iota // when its renewal is to be sent
+	watch        // when it ends
+	kinds
+)
 
-	detail     string
-	confirmed  time.Time
-	lastResult Result
-	renewals   uint64
-	forgotten  bool
+// where says which queue of tasks an entry is in.
+type where uint8
+
+// The places of an entry's renewal. It is in no queue while it is nowhere or flying.
+const (
+	nowhere where = iota
+	flying        // on its way
+	waiting       // until it is due
+	ready         // to be sent, for the first time since the last answer
+	again         // to be sent, once more
+	queues
+)
+
+// entry is one lease. The engine's lock guards it, except for the renewal, which never changes while it is sent. All instants
+// are what the engine's clock had elapsed. A hundred thousand entries are nothing unusual, so it is kept small: derived values
+// are not stored.
+type entry struct {
+	subject Subject
+	// renewal holds the term; while Acquiring its value is the owner alone.
+	renewal lease.Renewal
+	timing  lease.Timing
+	phase   Phase
+	result  Result
+	why     error // what led to the phase, or what the last renewal met
+
+	anchor   time.Duration // t0 of the last confirmation, or of the reservation; never if there was none
+	deadline time.Duration // when it becomes Uncertain unless something happens
+	vouched  time.Duration // when its owner was last known to live
+
+	places   [kinds]int32 // its place in each kind of queue, from 1; 0: in none
+	renewals uint32
+	where    where
+	suspect  bool // the store broke on a batch that it was in
 }
 
 // live says whether the entry is still supervised.
-func (e *entry) live() bool { return e.renewed() || !e.forgotten && e.phase == Acquiring }
+func (x *entry) live() bool { return x.renewed() || x.phase == Acquiring }
 
 // renewed says whether the entry is still renewed.
-func (e *entry) renewed() bool { return !e.forgotten && (e.phase == Held || e.phase == Adopting) }
+func (x *entry) renewed() bool { return x.phase == Held || x.phase == Adopting }
 
-func (e *entry) end(phase Phase, detail string) { e.phase, e.detail = phase, detail }
+// answered says whether the last renewal was, if there was one.
+func (x *entry) answered() bool { return x.result != Unknown && x.result != NotExecuted }
 
-// confirm records a renewal that was sent at t0 and confirmed before the deadline.
-func (e *entry) confirm(t0 time.Time) {
-	if e.phase == Adopting {
-		e.phase, e.trust = Held, lease.NewTrust(t0, e.timing)
-	} else {
-		e.trust = e.trust.Extend(t0)
+// detail is why, in words.
+func (x *entry) detail() string {
+	if x.why == nil {
+		return ""
 	}
-	e.deadline, e.confirmed, e.detail = e.trust.UncertainAt(), e.trust.Anchor(), ""
-	e.renewals++
+	return x.why.Error()
 }
 
-func (e *entry) state() State {
-	s := State{Phase: e.phase, Term: e.term, Detail: e.detail, Confirmed: e.confirmed, LastResult: e.lastResult,
-		Renewals: e.renewals}
-	if !e.confirmed.IsZero() {
-		s.Deadline = e.trust.Deadline()
+// renewAt is when a confirmed lease should be renewed: when it is due or up to 10 % of the interval earlier; never if it is not
+// to be renewed. Instants lie on a grid, so that many leases fill few batches.
+func (x *entry) renewAt(chance float64) time.Duration {
+	interval := x.timing.RenewalInterval
+	if interval == 0 {
+		return never
 	}
-	return s
-}
-
-// item is an entry's place in a queue.
-type item struct {
-	at    time.Time
-	entry *entry
-}
-
-// queue is a heap of items, earliest first. Items of entries that ended are dropped when they come up.
-type queue struct{ items itemHeap }
-
-func (q *queue) push(i item) { heap.Push(&q.items, i) }
-
-func (q *queue) pop() item { return heap.Pop(&q.items).(item) }
-
-// first returns the earliest item of a live entry, having dropped the dead ones before it.
-func (q *queue) first() (item, bool) {
-	for len(q.items) > 0 && !q.items[0].entry.live() {
-		q.pop()
-	}
-	if len(q.items) == 0 {
-		return item{}, false
-	}
-	return q.items[0], true
-}
-
-// next returns when the earliest item of a live entry is due.
-func (q *queue) next() (at time.Time, any bool) {
-	i, any := q.first()
-	return i.at, any
-}
-
-type itemHeap []item
-
-func (h itemHeap) Len() int           { return len(h) }
-func (h itemHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h itemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push is heap.Interface's.
-func (h *itemHeap) Push(x any) { *h = append(*h, x.(item)) }
-
-// Pop is heap.Interface's.
-func (h *itemHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	old[len(old)-1] = item{}
-	*h = old[:len(old)-1]
-	return last
+	grid := max(1, min(coarsest, interval/100))
+	at := x.anchor + interval - time.Duration(chance*float64(interval)/10)
+	return max(at-at%grid, x.anchor+interval/10*9)
 }

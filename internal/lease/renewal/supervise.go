@@ -2,88 +2,131 @@ package renewal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease/clock"
 )
 
-// supervise calls leases uncertain when their time is over. It waits for nothing but the clock.
+// supervise ends leases whose time is over, and looks at the clocks. It waits for nothing but time.
 func (e *Engine) supervise(ctx context.Context) {
-	for e.await(ctx, e.wakeSupervisor, e.nextDeadline) {
-		for _, subject := range e.expire(time.Now()) {
-			e.notify(subject)
-		}
+	clocks := e.clock.NewWatch()
+	for e.supervisor.await(ctx) {
+		e.tell(e.look(clocks))
 	}
 }
 
-func (e *Engine) nextDeadline() (time.Time, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// nextEnd is when the supervisor has something to do. While it supervises nothing, it does not look at the clocks, and their
+// divergence in that time is nobody's concern. The lock is held.
+func (e *Engine) nextEnd() time.Duration {
 	if len(e.untold) > 0 {
-		return time.Time{}, true
+		return 0
 	}
-	return e.deadlines.next()
+	_, at := e.ends.first()
+	if len(e.ends.items) > 0 && e.rested {
+		return 0
+	}
+	if e.rested && len(e.unheard) == 0 {
+		return never
+	}
+	return min(at, e.nextLook)
 }
 
-// current returns the subject's entry as of now; nil if there is none. The lock is held.
-func (e *Engine) current(subject Subject, now time.Time) *entry {
-	entry := e.entries[subject]
-	if entry != nil && entry.live() && !e.endOf(entry).After(now) {
-		e.lapse(entry, now)
-		wake(e.wakeSupervisor)
-	}
-	return entry
-}
-
-// endOf is when an entry ends unless something happens: ownership is uncertain, or nobody vouches for its owner any more.
-func (e *Engine) endOf(entry *entry) time.Time {
-	if silent := entry.vouched.Add(e.silence); silent.Before(entry.deadline) {
-		return silent
-	}
-	return entry.deadline
-}
-
-// lapse ends an entry whose time is over; the supervisor tells.
-func (e *Engine) lapse(entry *entry, now time.Time) {
-	if entry.deadline.After(now) {
-		entry.end(Halted, fmt.Sprintf("nobody vouched for the owner for %v: it may be dead, so its lease is left to lapse",
-			now.Sub(entry.vouched).Round(time.Millisecond)))
-	} else {
-		entry.end(Uncertain, entry.silence(now))
-	}
-	e.untold = append(e.untold, entry.subject)
-}
-
-// expire ends every lease whose deadline has come, and puts those that were renewed meanwhile back with their new one. It
-// returns those whose end was not told yet.
-func (e *Engine) expire(now time.Time) []Subject {
+// look compares the clocks and ends what is over. It returns those whose end was not told yet.
+func (e *Engine) look(clocks *clock.Watch) []Subject {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for {
-		first, any := e.deadlines.first()
-		if !any || first.at.After(now) {
-			break
-		}
-		e.deadlines.pop()
-		entry := first.entry
-		if end := e.endOf(entry); end.After(now) {
-			e.deadlines.push(item{end, entry})
-			continue
-		}
-		e.lapse(entry, now)
+	now := e.now()
+	by, differ := clocks.Look()
+	if differ && !e.rested {
+		e.doubt(now, by)
 	}
+	if now >= e.nextLook {
+		e.untold = append(e.untold, e.unheard...)
+		e.unheard, e.nextLook = nil, now+Tick
+	}
+	e.expire(now)
+	e.rested = len(e.ends.items) == 0
 	untold := e.untold
 	e.untold = nil
 	return untold
 }
 
-// silence says for how long nothing was confirmed, and what the last renewal met.
-func (e *entry) silence(now time.Time) string {
-	met := e.detail
-	if met == "" {
-		met = "no answer"
+// doubt lets every lease end soon unless it is confirmed, and renews all of them at once. A cap keeps the order of a queue.
+func (e *Engine) doubt(now, by time.Duration) {
+	e.doubted, e.by = now, by
+	until := now + Verification
+	for _, it := range e.ends.items {
+		if x := it.entry; x.renewed() {
+			x.deadline = min(x.deadline, until)
+			e.verify(x, now)
+		}
 	}
-	if e.confirmed.IsZero() {
-		return fmt.Sprintf("the lease could not be confirmed after a restart of the operator; last: %s", met)
-	}
-	return fmt.Sprintf("no renewal was confirmed for %v; last: %s", now.Sub(e.confirmed).Round(time.Millisecond), met)
+	e.ends.cap(until)
+	e.tasks[waiting].cap(now)
+	e.tasks[ready].cap(until)
+	e.tasks[again].cap(until)
+	e.sender.expect(now)
 }
+
+// verify plans the renewal of a lease that is never renewed otherwise; the others are in the queues.
+func (e *Engine) verify(x *entry, now time.Duration) {
+	if x.timing.RenewalInterval == 0 && x.where == nowhere {
+		e.plan(x, waiting, now)
+	}
+}
+
+// current returns the subject's entry as of now; nil if there is none. The lock is held.
+func (e *Engine) current(subject Subject, now time.Duration) *entry {
+	x := e.entries[subject]
+	if x != nil && x.live() && e.endOf(x) <= now {
+		e.lapse(x, now)
+		e.supervisor.expect(0)
+	}
+	return x
+}
+
+// expire ends every lease whose time has come, and puts those that were renewed meanwhile back with their new one.
+func (e *Engine) expire(now time.Duration) {
+	for {
+		x, at := e.ends.first()
+		if x == nil || at > now {
+			return
+		}
+		if end := e.endOf(x); end > now {
+			e.ends.postpone(x, end)
+			continue
+		}
+		e.lapse(x, now)
+	}
+}
+
+// lapse ends an entry whose time is over; the supervisor tells.
+func (e *Engine) lapse(x *entry, now time.Duration) {
+	if x.deadline > now {
+		e.end(x, Halted, fmt.Errorf("nobody vouched for the owner for %v: it may be dead, so its lease is left to lapse",
+			rounded(now-x.vouched)))
+	} else {
+		e.end(x, Uncertain, e.silence(x, now))
+	}
+	e.untold = append(e.untold, x.subject)
+}
+
+// silence says for how long nothing was confirmed, and what the last renewal met.
+func (e *Engine) silence(x *entry, now time.Duration) error {
+	met := x.why
+	if met == nil {
+		met = errors.New("no answer")
+	}
+	switch {
+	case x.deadline == e.doubted+Verification:
+		return fmt.Errorf("the wall clock went %v apart from the monotonic clock, and no renewal was confirmed for %v since; last: %w",
+			rounded(e.by), rounded(now-e.doubted), met)
+	case x.anchor == never:
+		return fmt.Errorf("the lease could not be confirmed after a restart of the operator; last: %w", met)
+	}
+	return fmt.Errorf("no renewal was confirmed for %v; last: %w", rounded(now-x.anchor), met)
+}
+
+func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
