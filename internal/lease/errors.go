@@ -99,6 +99,20 @@ func (e *QuarantinedError) Reason() string {
 	return "Redis may have forgotten the lease's holder"
 }
 
+// UnsafeError says that a store is not fit to keep leases, and what to do about it. It is the cause of a *NotExecutedError: no
+// lease was asked for.
+type UnsafeError struct {
+	// Address is the store's, without credentials.
+	Address string
+	// Code is a stable name of what is wrong, for conditions and metrics.
+	Code string
+	// Text says what is wrong, why that matters, and which command or setting mends it.
+	Text string
+}
+
+// Error says what is wrong and what to do.
+func (e *UnsafeError) Error() string { return "no lease is granted: " + e.Text }
+
 // LostError says that the term holds its lease no longer: it never will again.
 type LostError struct {
 	Scope Scope

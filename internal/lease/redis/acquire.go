@@ -22,7 +22,18 @@ func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (leas
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	lo, hi, err := s.window(ctx)
+	n := s.nodeOf(ctx, request.Scope)
+	if err := s.health.admit(ctx, n, max(request.TTL, request.Longest)); err != nil {
+		return lease.Grant{}, err
+	}
+	grant, err := s.acquire(ctx, n, request)
+	s.health.suspect(n.address, err)
+	return grant, err
+}
+
+// acquire asks a node that is fit for leases.
+func (s *Store) acquire(ctx context.Context, n node, request lease.AcquireRequest) (lease.Grant, error) {
+	lo, hi, err := s.window(ctx, n, request)
 	if err != nil {
 		return lease.Grant{}, err
 	}
@@ -44,12 +55,16 @@ func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (leas
 }
 
 // window asks for the server's time and returns, in ms since 1970 by that clock, when the request may run: from now on and
-// until the context's deadline, with some slack.
-func (s *Store) window(ctx context.Context) (lo, hi int64, err error) {
-	now, err := s.control.rdb.Time(ctx).Result()
+// until the context's deadline, with some slack. A clock that jumped opens none.
+func (s *Store) window(ctx context.Context, n node, request lease.AcquireRequest) (lo, hi int64, err error) {
+	sent := time.Now()
+	now, err := n.rdb.Time(ctx).Result()
 	if err != nil {
 		// TIME writes nothing: whatever became of it, no lease was granted.
-		return 0, 0, &lease.NotExecutedError{Address: s.address, Cause: err}
+		return 0, 0, &lease.NotExecutedError{Address: n.address, Cause: err}
+	}
+	if err := s.health.sample(ctx, n, clockSample{server: now, sent: sent, received: time.Now()}, request); err != nil {
+		return 0, 0, err
 	}
 	deadline, _ := ctx.Deadline()
 	budget := time.Until(deadline)

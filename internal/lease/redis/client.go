@@ -19,6 +19,8 @@ type client struct {
 	rdb     *goredis.Client
 	conns   *connections
 	nonces  nonces
+	// shifted counts replies that belonged to another request.
+	shifted *atomic.Uint64
 }
 
 func newClient(options Options) *client {
@@ -28,6 +30,7 @@ func newClient(options Options) *client {
 		rdb:     goredis.NewClient(options.profile(conns.connect)),
 		conns:   conns,
 		nonces:  newNonces(),
+		shifted: &atomic.Uint64{},
 	}
 }
 
@@ -109,6 +112,9 @@ func (c *client) finish(answers []answer) {
 		c.conns.drop()
 	}
 	for i := range answers {
+		if errors.Is(answers[i].err, errShifted) {
+			c.shifted.Add(1)
+		}
 		if err := answers[i].err; err != nil && !isNoScript(err) {
 			answers[i].err = classify(c.address, err)
 		}

@@ -46,6 +46,8 @@ type Options struct {
 	DB int
 	// TLS is nil for a plain connection.
 	TLS *tls.Config
+	// Unsafe says what is done about a server on which a lease can be lost; empty: Refuse.
+	Unsafe Policy
 }
 
 // profile is the go-redis configuration for leases. Nearly every default of the library is wrong here: it would run a script
