@@ -38,7 +38,10 @@ var quiet = sync.OnceFunc(logging.Disable)
 // New makes a store. It connects on first use, so a Redis that is away now is no error. Close it after use.
 func New(options Options) *Store {
 	quiet()
-	return &Store{address: options.Address, control: newClient(options), renewal: newClient(options), options: options, health: newHealth(options.Unsafe)}
+	return &Store{
+		address: options.Address, control: newClient(options), renewal: newClient(options),
+		options: options, health: newHealth(options.Unsafe),
+	}
 }
 
 // Close closes all connections.
