@@ -63,10 +63,15 @@ func (b *renewBatch) exchange(ctx context.Context) []answer {
 	pipe := b.client.rdb.Pipeline()
 	_ = pipe.BatchProcess(ctx, b.cmds...) // queues; errors come with Exec
 	_, pipeErr := pipe.Exec(ctx)
+	failed := false
 	for i := range b.cmds {
-		b.answers = append(b.answers, b.calls[i].read(pipeErr))
+		a := b.calls[i].read(pipeErr)
+		b.answers = append(b.answers, a)
+		failed = failed || a.err != nil
 	}
-	b.client.finish(b.answers)
+	if failed {
+		b.client.finish(b.answers)
+	}
 	return b.answers
 }
 
