@@ -57,6 +57,9 @@ func (r CompleteRequest) Validate() error {
 	if strings.ContainsAny(r.Occurrence+r.Inputs+r.Digest+r.Location, "\r\n\x00") {
 		errs = append(errs, errors.New("an occurrence, digest or location must not contain a line break or a null character"))
 	}
+	if r.Term.Token == 0 || r.Term.Token > MaxToken {
+		errs = append(errs, fmt.Errorf("the fencing token is %d: it must be 1 to %d", r.Term.Token, MaxToken))
+	}
 	if r.Retention < MinRetention || r.Retention > MaxRetention {
 		errs = append(errs, fmt.Errorf("retention is %v: it must be %v to %v", r.Retention, MinRetention, MaxRetention))
 	}

@@ -17,9 +17,9 @@ import (
 type Raw interface {
 	// Get returns what a lease key holds; empty if it is gone.
 	Get(scope lease.Scope) string
-	// Set puts a value there as another program would.
+	// Set puts a value there as another program would; for 0 it never expires.
 	Set(scope lease.Scope, value string, ttl time.Duration)
-	// TTL returns what is left of a lease; 0 if it is gone.
+	// TTL returns what is left of a lease; 0 if it is gone or never expires.
 	TTL(scope lease.Scope) time.Duration
 	// Remove removes a lease, as if it had expired.
 	Remove(scope lease.Scope)
@@ -27,6 +27,14 @@ type Raw interface {
 	ChangeServer(scope lease.Scope)
 	// EndQuarantine lets the time pass for which nothing is granted in the scope.
 	EndQuarantine(scope lease.Scope)
+	// PutClockBack lets a quarantine of the scope look as if the store's clock had gone back since it began.
+	PutClockBack(scope lease.Scope, by time.Duration)
+	// Fence returns the highest token that the store knows of, 0 if it knows none, and SetFence replaces it; 0 loses it.
+	Fence(scope lease.Scope) lease.Token
+	SetFence(scope lease.Scope, token lease.Token)
+	// DoneTTL returns for how long the completion of an occurrence is remembered; 0 if it is not. Forget ends it.
+	DoneTTL(scope lease.Scope, occurrence string) time.Duration
+	Forget(scope lease.Scope, occurrence string)
 	// LoseEverything empties the store, fences included.
 	LoseEverything()
 }
@@ -44,36 +52,32 @@ const (
 
 // Conformance is what every lease.Store does. Each case gets an empty backend.
 func Conformance(t *testing.T, newBackend func(t *testing.T) Backend) {
-	for name, check := range map[string]func(t *testing.T, b Backend){
-		"a free lease is granted":                                  freeIsGranted,
-		"a held lease is refused with its holder":                  heldIsRefused,
-		"another kind of holder is named as it is":                 foreignHolder,
-		"the same owner asking again gets the same term":           sameOwner,
-		"a renewal sets the remaining time":                        renewExtends,
-		"a renewal for no time at all is one for the least":        renewForNoTime,
-		"a renewal never creates a lease":                          renewNeverCreates,
-		"a renewal leaves another's lease alone":                   renewLeavesOthers,
-		"a batch of renewals is answered one by one":               renewBatch,
-		"a release frees the lease":                                releaseFrees,
-		"a release of an older term changes nothing":               releaseOfOlderTerm,
-		"a withdrawal takes back what its owner was granted":       withdrawal,
-		"a withdrawal leaves another's lease alone":                withdrawalLeavesOthers,
-		"tokens increase over releases":                            tokensOverReleases,
-		"tokens increase over the loss of all data":                tokensOverDataLoss,
-		"a token is above the floor":                               tokensAboveFloor,
-		"no token is left above the highest one":                   tokenOverflow,
-		"a request that makes no sense is not executed":            nonsense,
-		"a request whose context has ended is not called executed": endedContext,
-		"a changed server grants nothing for one longest lease":    changedServerWaits,
-		"a changed server still tells of a holder":                 changedServerTellsHolder,
-		"a server that forgot a token grants nothing at first":     forgottenTokenWaits,
-		"a quarantine ends with a higher token":                    quarantineEnds,
-		"an observation shows the holder":                          observesHolder,
-		"a result is recorded once":                                completesOnce,
-		"a stale result is refused":                                staleIsRejected,
-	} {
-		t.Run(name, func(t *testing.T) { check(t, newBackend(t)) })
+	for _, cases := range []map[string]func(*testing.T, Backend){leaseCases, tokenCases, quarantineCases, completionCases} {
+		for name, check := range cases {
+			t.Run(name, func(t *testing.T) { check(t, newBackend(t)) })
+		}
 	}
+}
+
+var leaseCases = map[string]func(*testing.T, Backend){
+	"a free lease is granted":                                  freeIsGranted,
+	"a held lease is refused with its holder":                  heldIsRefused,
+	"another kind of holder is named as it is":                 foreignHolder,
+	"a lease that never expires is refused and left alone":     heldForEver,
+	"the same owner asking again gets the same term":           sameOwner,
+	"a renewal sets the remaining time":                        renewExtends,
+	"a renewal for no time at all is one for the least":        renewForNoTime,
+	"a renewal never creates a lease":                          renewNeverCreates,
+	"a renewal leaves another's lease alone":                   renewLeavesOthers,
+	"a batch of renewals is answered one by one":               renewBatch,
+	"a release frees the lease":                                releaseFrees,
+	"a release of an older term changes nothing":               releaseOfOlderTerm,
+	"a withdrawal takes back what its owner was granted":       withdrawal,
+	"a withdrawal leaves another's lease alone":                withdrawalLeavesOthers,
+	"a request that makes no sense is not executed":            nonsense,
+	"a request whose context has ended is not called executed": endedContext,
+	"an observation shows the holder":                          observesHolder,
+	"an observation shows who holds a lease for ever":          observesForEver,
 }
 
 // NewOwner draws an owner for a test.

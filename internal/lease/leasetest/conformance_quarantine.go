@@ -8,6 +8,85 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
 
+var quarantineCases = map[string]func(*testing.T, Backend){
+	"a changed server grants nothing for one longest lease":     changedServerWaits,
+	"a changed server still tells of a holder":                  changedServerTellsHolder,
+	"a server that forgot a token grants nothing at first":      forgottenTokenWaits,
+	"a quarantine ends with a higher token":                     quarantineEnds,
+	"the last lease counts when the longest is said to be less": lastLeaseCounts,
+	"a clock that goes back makes no quarantine longer":         clockBackInQuarantine,
+	"a second change begins the quarantine again":               changedAgain,
+	"the holder asking again is not quarantined":                holderIsNotQuarantined,
+	"a quarantine lets its holder renew, complete and release":  holderGoesOn,
+}
+
+func lastLeaseCounts(t *testing.T, b Backend) {
+	MustAcquire(t, b.Store, scope, time.Minute)
+	b.Raw.Remove(scope)
+	b.Raw.ChangeServer(scope)
+	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: lease.MinLeaseDuration, Longest: 10 * time.Second}
+	_, err := b.Store.Acquire(t.Context(), request)
+	checkQuarantined(t, err, lease.ServerChanged, time.Minute)
+}
+
+func clockBackInQuarantine(t *testing.T, b Backend) {
+	MustAcquire(t, b.Store, scope, time.Minute)
+	b.Raw.Remove(scope)
+	b.Raw.ChangeServer(scope)
+	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl}
+	_, err := b.Store.Acquire(t.Context(), request)
+	checkQuarantined(t, err, lease.ServerChanged, time.Minute)
+	b.Raw.PutClockBack(scope, time.Hour)
+	_, err = b.Store.Acquire(t.Context(), request)
+	checkQuarantined(t, err, lease.ServerChanged, time.Minute)
+	b.Raw.PutClockBack(scope, -time.Minute) // a minute passes
+	if _, err := b.Store.Acquire(t.Context(), request); err != nil {
+		t.Errorf("one longest lease after the clock went back: %v", err)
+	}
+}
+
+func changedAgain(t *testing.T, b Backend) {
+	MustAcquire(t, b.Store, scope, time.Minute)
+	b.Raw.Remove(scope)
+	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl}
+	for range 3 {
+		b.Raw.ChangeServer(scope)
+		_, err := b.Store.Acquire(t.Context(), request)
+		checkQuarantined(t, err, lease.ServerChanged, time.Minute)
+		b.Raw.PutClockBack(scope, -50*time.Second) // so much passes
+		_, err = b.Store.Acquire(t.Context(), request)
+		checkQuarantined(t, err, lease.ServerChanged, 10*time.Second)
+	}
+}
+
+func holderIsNotQuarantined(t *testing.T, b Backend) {
+	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl}
+	first, err := b.Store.Acquire(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Raw.ChangeServer(scope)
+	if again, err := b.Store.Acquire(t.Context(), request); err != nil || again.Term != first.Term {
+		t.Errorf("got %+v, %v", again, err)
+	}
+}
+
+func holderGoesOn(t *testing.T, b Backend) {
+	term := MustAcquire(t, b.Store, scope, ttl).Term
+	b.Raw.ChangeServer(scope)
+	_, completed := b.Store.Complete(t.Context(), completion(term))
+	for name, err := range map[string]error{
+		"renew": b.Store.Renew(t.Context(), Renewals(ttl, term))[0], "complete": completed,
+		"release": b.Store.Release(t.Context(), term),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := b.Store.Acquire(t.Context(), lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl})
+	checkQuarantined(t, err, lease.ServerChanged, ttl)
+}
+
 // checkQuarantined wants a refusal for about the given time.
 func checkQuarantined(t *testing.T, err error, why lease.Suspicion, left time.Duration) {
 	t.Helper()

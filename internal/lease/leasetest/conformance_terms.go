@@ -127,61 +127,21 @@ func withdrawalLeavesOthers(t *testing.T, b Backend) {
 	}
 }
 
-func tokensOverReleases(t *testing.T, b Backend) {
-	var last lease.Token
-	for range 50 {
-		grant := MustAcquire(t, b.Store, scope, ttl)
-		if grant.Term.Token <= last {
-			t.Fatalf("token %d after %d", grant.Term.Token, last)
-		}
-		last = grant.Term.Token
-		if err := b.Store.Release(t.Context(), grant.Term); err != nil {
-			t.Fatal(err)
-		}
+func heldForEver(t *testing.T, b Backend) {
+	b.Raw.Set(scope, "by-hand", 0)
+	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl}
+	_, err := b.Store.Acquire(t.Context(), request)
+	held, ok := errors.AsType[*lease.HeldError](err)
+	if !ok || held.ExpiresIn != 0 || held.Owner != "by-hand" {
+		t.Errorf("got %v", err)
 	}
-}
-
-func tokensOverDataLoss(t *testing.T, b Backend) {
-	last := MustAcquire(t, b.Store, scope, ttl).Term.Token
-	for range 5 {
-		b.Raw.LoseEverything()
-		// Tokens are milliseconds, so the clock has to move on; by itself it takes longer than that to lose a server's data.
-		time.Sleep(2 * time.Millisecond)
-		next := MustAcquire(t, b.Store, scope, ttl).Term.Token
-		if next <= last {
-			t.Fatalf("token %d after %d", next, last)
-		}
-		last = next
+	term := lease.Term{Scope: scope, Owner: request.Owner, Token: 1}
+	checkLost(t, b.Store.Renew(t.Context(), Renewals(ttl, term))[0], "by-hand")
+	checkLost(t, b.Store.Release(t.Context(), term), "by-hand")
+	if err := b.Store.ReleaseOwner(t.Context(), scope, request.Owner); err != nil {
+		t.Errorf("withdraw: %v", err)
 	}
-}
-
-func tokensAboveFloor(t *testing.T, b Backend) {
-	floor := lease.MaxToken / 2
-	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl, Floor: floor}
-	grant := afterQuarantine(t, b, request)
-	if grant.Term.Token != floor+1 {
-		t.Errorf("token %d, want %d", grant.Term.Token, floor+1)
-	}
-	// The fence remembers it for those who do not know the floor.
-	b.Raw.Remove(scope)
-	if next := MustAcquire(t, b.Store, scope, ttl).Term.Token; next != floor+2 {
-		t.Errorf("next token %d, want %d", next, floor+2)
-	}
-}
-
-func tokenOverflow(t *testing.T, b Backend) {
-	request := lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl, Floor: lease.MaxToken - 1}
-	grant := afterQuarantine(t, b, request)
-	if grant.Term.Token != lease.MaxToken {
-		t.Fatalf("the highest token: got %d", grant.Term.Token)
-	}
-	b.Raw.Remove(scope)
-	_, err := b.Store.Acquire(t.Context(), lease.AcquireRequest{Scope: scope, Owner: NewOwner(t), TTL: ttl})
-	if err == nil {
-		t.Fatal("a token above the highest one was granted")
-	}
-	checkOutcome(t, err, lease.NotExecuted)
-	if got := b.Raw.Get(scope); got != "" {
-		t.Errorf("the lease holds %q", got)
+	if got := b.Raw.Get(scope); got != "by-hand" || b.Raw.TTL(scope) != 0 {
+		t.Errorf("the lease holds %q for %v", got, b.Raw.TTL(scope))
 	}
 }

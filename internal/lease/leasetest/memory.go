@@ -20,7 +20,7 @@ type Memory struct {
 	fences map[lease.Scope]lease.Token
 	// servers and done hold what the keys of the same names do.
 	servers map[lease.Scope]server
-	done    map[string]lease.CompletionRecord
+	done    map[string]completed
 	run     int // the server's run id
 }
 
@@ -32,8 +32,15 @@ type server struct {
 	why     lease.Suspicion
 }
 
+// record is what a lease key holds; one whose expires is zero never does.
 type record struct {
 	value   string
+	expires time.Time
+}
+
+// completed is a completion, and until when it is remembered.
+type completed struct {
+	record  lease.CompletionRecord
 	expires time.Time
 }
 
@@ -43,7 +50,7 @@ var _ lease.Store = (*Memory)(nil)
 func NewMemory() *Memory {
 	return &Memory{
 		leases: map[string]record{}, fences: map[lease.Scope]lease.Token{}, servers: map[lease.Scope]server{},
-		done: map[string]lease.CompletionRecord{}, run: 1,
+		done: map[string]completed{}, run: 1,
 	}
 }
 
@@ -61,7 +68,7 @@ func (m *Memory) Acquire(ctx context.Context, request lease.AcquireRequest) (lea
 	switch {
 	case held && strings.HasPrefix(current.value, string(request.Owner)+"|"):
 	case held:
-		return lease.Grant{}, &lease.HeldError{Scope: request.Scope, Owner: owner, Token: token, ExpiresIn: current.expires.Sub(now)}
+		return lease.Grant{}, &lease.HeldError{Scope: request.Scope, Owner: owner, Token: token, ExpiresIn: current.left(now)}
 	default:
 		var err error
 		if token, err = m.mint(request, now); err != nil {
@@ -166,7 +173,15 @@ func (m *Memory) compare(ctx context.Context, scope lease.Scope, value string, e
 	return nil
 }
 
+// left is for how long the record lives; 0 if it never expires.
+func (r record) left(now time.Time) time.Duration {
+	if r.expires.IsZero() {
+		return 0
+	}
+	return r.expires.Sub(now)
+}
+
 func (m *Memory) live(key string, now time.Time) (record, bool) {
 	current, found := m.leases[key]
-	return current, found && now.Before(current.expires)
+	return current, found && (current.expires.IsZero() || now.Before(current.expires))
 }

@@ -20,10 +20,10 @@ func (m *Memory) Observe(ctx context.Context, scope lease.Scope) (lease.Observat
 		return lease.Observation{}, &lease.LostError{Scope: scope}
 	}
 	owner, token := lease.SplitValue(current.value)
-	return lease.Observation{Owner: owner, Token: token, ExpiresIn: current.expires.Sub(now), At: now}, nil
+	return lease.Observation{Owner: owner, Token: token, ExpiresIn: current.left(now), At: now}, nil
 }
 
-// Complete is lease.Store's. Records are kept for ever.
+// Complete is lease.Store's.
 func (m *Memory) Complete(ctx context.Context, request lease.CompleteRequest) (lease.Completion, error) {
 	if err := request.Validate(); err != nil {
 		return lease.Completion{}, &lease.NotExecutedError{Address: m.Address(), Cause: err}
@@ -34,8 +34,8 @@ func (m *Memory) Complete(ctx context.Context, request lease.CompleteRequest) (l
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := request.Term.Scope.DoneKey(request.Occurrence)
-	if record, found := m.done[key]; found {
-		return lease.Completion{Verdict: verdictOn(request, record), Record: record}, nil
+	if known, found := m.done[key]; found && time.Now().Before(known.expires) {
+		return lease.Completion{Verdict: verdictOn(request, known.record), Record: known.record}, nil
 	}
 	if newest, stale := m.newer(request.Term); stale {
 		return lease.Completion{Verdict: lease.Rejected, Newest: newest}, nil
@@ -44,7 +44,7 @@ func (m *Memory) Complete(ctx context.Context, request lease.CompleteRequest) (l
 		Owner: request.Term.Owner, Token: request.Term.Token, Inputs: request.Inputs, Digest: request.Digest,
 		Location: request.Location, At: time.Now(),
 	}
-	m.done[key] = record
+	m.done[key] = completed{record, record.At.Add(request.Retention)}
 	return lease.Completion{Verdict: lease.Accepted, Record: record}, nil
 }
 

@@ -41,7 +41,10 @@ func (m *Memory) Get(scope lease.Scope) string {
 func (m *Memory) Set(scope lease.Scope, value string, ttl time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.leases[scope.LeaseKey()] = record{value, time.Now().Add(ttl)}
+	never := record{value: value}
+	if m.leases[scope.LeaseKey()] = never; ttl > 0 {
+		m.leases[scope.LeaseKey()] = record{value, time.Now().Add(ttl)}
+	}
 }
 
 // TTL is Raw's.
@@ -49,7 +52,7 @@ func (m *Memory) TTL(scope lease.Scope) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	current, held := m.live(scope.LeaseKey(), time.Now())
-	if !held {
+	if !held || current.expires.IsZero() {
 		return 0
 	}
 	return time.Until(current.expires)
@@ -78,6 +81,43 @@ func (m *Memory) EndQuarantine(scope lease.Scope) {
 	known := m.servers[scope]
 	known.until = time.Now()
 	m.servers[scope] = known
+}
+
+// PutClockBack is Raw's.
+func (m *Memory) PutClockBack(scope lease.Scope, by time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.servers[scope]
+	known.until = known.until.Add(by)
+	m.servers[scope] = known
+}
+
+// Fence is Raw's.
+func (m *Memory) Fence(scope lease.Scope) lease.Token {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fences[scope]
+}
+
+// SetFence is Raw's.
+func (m *Memory) SetFence(scope lease.Scope, token lease.Token) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fences[scope] = token
+}
+
+// DoneTTL is Raw's.
+func (m *Memory) DoneTTL(scope lease.Scope, occurrence string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(0, time.Until(m.done[scope.DoneKey(occurrence)].expires))
+}
+
+// Forget is Raw's.
+func (m *Memory) Forget(scope lease.Scope, occurrence string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.done, scope.DoneKey(occurrence))
 }
 
 // Restart gives the server a new run id, and leaves it its data.

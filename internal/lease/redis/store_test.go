@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,45 @@ func (r raw) EndQuarantine(scope lease.Scope) {
 	fields := strings.Split(known, "|")
 	fields[1] = "1"
 	r.must(r.client.Set(context.Background(), scope.ServerKey(), strings.Join(fields, "|"), 0).Err())
+}
+
+func (r raw) PutClockBack(scope lease.Scope, by time.Duration) {
+	known, err := r.client.Get(context.Background(), scope.ServerKey()).Result()
+	r.must(err)
+	fields := strings.Split(known, "|")
+	till, err := strconv.ParseInt(fields[1], 10, 64)
+	r.must(err)
+	fields[1] = strconv.FormatInt(till+by.Milliseconds(), 10)
+	r.must(r.client.Set(context.Background(), scope.ServerKey(), strings.Join(fields, "|"), 0).Err())
+}
+
+func (r raw) Fence(scope lease.Scope) lease.Token {
+	text, err := r.client.Get(context.Background(), scope.FenceKey()).Result()
+	if errors.Is(err, goredis.Nil) {
+		return 0
+	}
+	r.must(err)
+	token, err := lease.ParseToken(text)
+	r.must(err)
+	return token
+}
+
+func (r raw) SetFence(scope lease.Scope, token lease.Token) {
+	if token == 0 {
+		r.must(r.client.Del(context.Background(), scope.FenceKey()).Err())
+		return
+	}
+	r.must(r.client.Set(context.Background(), scope.FenceKey(), token.String(), 0).Err())
+}
+
+func (r raw) DoneTTL(scope lease.Scope, occurrence string) time.Duration {
+	left, err := r.client.PTTL(context.Background(), scope.DoneKey(occurrence)).Result()
+	r.must(err)
+	return max(left, 0)
+}
+
+func (r raw) Forget(scope lease.Scope, occurrence string) {
+	r.must(r.client.Del(context.Background(), scope.DoneKey(occurrence)).Err())
 }
 
 func (r raw) LoseEverything() { r.must(r.client.FlushAll(context.Background()).Err()) }
