@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -22,12 +21,28 @@ type renewBatch struct {
 	answers []answer
 }
 
-// renewBatches holds those that nobody uses at present.
-var renewBatches = sync.Pool{New: func() any { return &renewBatch{} }}
+const (
+	// mostSpares is how many batches are kept for later: twice as many as an engine has on its way.
+	mostSpares = 8
+	// longestSpare is the size beyond which a batch is not kept, in renewals.
+	longestSpare = 256
+)
+
+// spares holds the batches that nobody uses at present.
+var spares = make(chan *renewBatch, mostSpares)
+
+func spareBatch() *renewBatch {
+	select {
+	case b := <-spares:
+		return b
+	default:
+		return &renewBatch{}
+	}
+}
 
 // newRenewBatch prepares the commands.
 func (c *client) newRenewBatch(renewals []*lease.Renewal) *renewBatch {
-	b := renewBatches.Get().(*renewBatch)
+	b := spareBatch()
 	b.client = c
 	for len(b.calls) < len(renewals) {
 		b.calls = append(b.calls, newRenewCall())
@@ -54,7 +69,13 @@ func (b *renewBatch) done() {
 	clear(b.cmds)
 	clear(b.answers)
 	b.client = nil
-	renewBatches.Put(b)
+	if len(b.calls) > longestSpare {
+		return
+	}
+	select {
+	case spares <- b:
+	default:
+	}
 }
 
 // exchange sends the pipeline and reads its replies. An empty script cache is left to the caller; all other errors are
