@@ -39,21 +39,34 @@ func inBubble(t *testing.T, test func(b *bench)) {
 // inBubbleWith does the same with further options.
 func inBubbleWith(t *testing.T, options renewal.Options, test func(b *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		memory := leasetest.NewMemory()
-		b := &bench{T: t, memory: memory, faults: leasetest.NewFaults(memory),
-			notified: map[renewal.Subject]int{}, results: map[renewal.Result]int{}}
-		options.Store, options.Notify, options.Observe = b.faults, b.notify, b.observe
-		b.engine = renewal.New(options)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- b.engine.Run(ctx) }()
-		test(b)
+	synctest.Test(t, func(t *testing.T) { withEngine(t, options, test) })
+}
+
+// withEngine does the same in the bubble that it is in.
+func withEngine(t *testing.T, options renewal.Options, test func(b *bench)) {
+	t.Helper()
+	memory := leasetest.NewMemory()
+	b := &bench{T: t, memory: memory, faults: leasetest.NewFaults(memory),
+		notified: map[renewal.Subject]int{}, results: map[renewal.Result]int{}}
+	options.Store, options.Notify, options.Observe = b.faults, b.notify, b.observe
+	b.engine = renewal.New(options)
+	stop := run(t, b.engine)
+	test(b)
+	stop()
+}
+
+// run runs an engine until the function that it returns is called.
+func run(t *testing.T, e *renewal.Engine) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	return func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	})
+	}
 }
 
 // notify asks the engine for the state, as a reconciler may: that must not be a deadlock.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/clock"
 	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
@@ -36,8 +37,19 @@ func (g *gate) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	g.mu.Lock()
 	g.asked = append(g.asked, scopes)
 	g.mu.Unlock()
-	<-g.shut
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	<-shut
 	return g.Memory.Renew(context.WithoutCancel(ctx), renewals)
+}
+
+// open lets through what waits; what comes later waits again.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.shut)
+	g.shut = make(chan struct{})
 }
 
 func (g *gate) batches() [][]lease.Scope {
@@ -49,17 +61,18 @@ func (g *gate) batches() [][]lease.Scope {
 // atGate runs a test with an engine on a store that answers when it is let.
 func atGate(t *testing.T, test func(t *testing.T, g *gate, e *renewal.Engine)) {
 	t.Helper()
+	atGateOf(t, func(t *testing.T, g *gate, e *renewal.Engine, _ *machine) { test(t, g, e) })
+}
+
+// atGateOf does the same on a machine whose clocks can be moved.
+func atGateOf(t *testing.T, test func(t *testing.T, g *gate, e *renewal.Engine, m *machine)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		e := renewal.New(renewal.Options{Store: g})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- e.Run(ctx) }()
-		test(t, g, e)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		g, m := newGate(), &machine{}
+		e := renewal.New(renewal.Options{Store: g, Clock: clock.New(m.read)})
+		stop := run(t, e)
+		test(t, g, e, m)
+		stop()
 	})
 }
 
@@ -163,9 +176,7 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := poison{leasetest.NewMemory(), errors.New("of no known kind")}
 		e := renewal.New(renewal.Options{Store: store})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- e.Run(ctx) }()
+		stop := run(t, e)
 		for _, scope := range []lease.Scope{"a/poison", "a/good"} {
 			track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 		}
@@ -174,10 +185,7 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 		if bad.Phase != renewal.Uncertain || bad.LastResult != renewal.Unknown || good.Phase != renewal.Held {
 			t.Errorf("poisoned %+v, good %+v", bad, good)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
