@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,12 +9,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 )
-
-// isReply recognizes an error that a server answered with.
-func isReply(err error) bool {
-	var answer goredis.Error
-	return errors.As(err, &answer) && !errors.Is(err, goredis.Nil)
-}
 
 // lacking are the words by which servers say that the user lacks a right, in a script and outside.
 var lacking = []string{"NOPERM", "ACL failure in script", "The user executing the script can't"}

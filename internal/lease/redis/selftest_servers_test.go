@@ -1,10 +1,15 @@
 package redis_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
 )
 
 // passwordFile writes a password where a store finds it.
@@ -18,14 +23,36 @@ func passwordFile(t *testing.T, password string) string {
 // waitForReplica waits until the server has a replica that follows.
 func waitForReplica(t *testing.T, r raw) {
 	t.Helper()
+	waitForInfo(t, r, "replication", "state=online")
+}
+
+// waitForInfo waits until a section of INFO has a text.
+func waitForInfo(t *testing.T, r raw, section, text string) {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		info, err := r.client.Info(t.Context(), "replication").Result()
+		info, err := r.client.Info(t.Context(), section).Result()
 		r.must(err)
-		if strings.Contains(info, "state=online") {
+		if strings.Contains(info, text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no replica follows:\n%s", info)
+			t.Fatalf("no %s in\n%s", text, info)
+		}
+	}
+}
+
+// kill ends a server at once.
+func kill(t *testing.T, server *exec.Cmd) {
+	t.Helper()
+	signal(t, server, syscall.SIGKILL)
+}
+
+// waitForLease waits until a lease has reached a server.
+func waitForLease(t *testing.T, b leasetest.Backend, term lease.Term) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); b.Raw.Get(term.Scope) != term.Value(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the lease %s holds %q, want %q", term.Scope, b.Raw.Get(term.Scope), term.Value())
 		}
 	}
 }
