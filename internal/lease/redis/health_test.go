@@ -75,3 +75,57 @@ func TestRepliesOutOfStepAreCounted(t *testing.T) {
 		t.Errorf("%d after one reply too many", n)
 	}
 }
+
+func TestAClockThatJumpsStopsGrantsForOneLongestLeaseAndNoRenewals(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, _ := leasetest.StartRedis(t)
+			wire := newLink(t, address)
+			store := newStore(t, redis.Options{Address: wire.address})
+			term := leasetest.MustAcquire(t, store, scope, time.Minute).Term
+			wire.jump(by)
+			for range 2 {
+				err := acquireErr(t, store, "another/scope")
+				quarantined, ok := errors.AsType[*lease.QuarantinedError](err)
+				if !ok || quarantined.Why != lease.ClockJumped || quarantined.Left > time.Minute || quarantined.Left < 50*time.Second {
+					t.Fatalf("got %v", err)
+				}
+			}
+			if err := store.Renew(t.Context(), leasetest.Renewals(ttl, term))[0]; err != nil {
+				t.Errorf("renew: %v", err)
+			}
+			if err := store.Release(t.Context(), term); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			if node := store.Health().Nodes[0]; node.ClockFault == "" || node.ClockLeft < 50*time.Second {
+				t.Errorf("health: %+v", node)
+			}
+		})
+	}
+}
+
+func TestAnotherServerAtTheSameAddressHasAnotherClock(t *testing.T) {
+	t.Parallel()
+	first, _ := leasetest.StartRedis(t)
+	second, _ := leasetest.StartRedis(t)
+	wire := newLink(t, first)
+	store := newStore(t, redis.Options{Address: wire.address})
+	leasetest.MustAcquire(t, store, scope, ttl)
+	before := store.Health().Nodes[0].Report.RunID
+	wire.leadTo(second)
+	wire.jump(10 * time.Second)
+	// The script runs by the real clock, so a window that is this far off is refused; what matters is that no jump is seen.
+	err := acquireErr(t, store, "another/scope")
+	if _, isQuarantined := errors.AsType[*lease.QuarantinedError](err); isQuarantined {
+		t.Errorf("got %v", err)
+	}
+	wire.jump(-10 * time.Second)
+	if _, err := store.SelfTest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if node := store.Health().Nodes[0]; node.Report.RunID == before || node.ClockFault != "" {
+		t.Errorf("health: %+v", node)
+	}
+}
