@@ -112,6 +112,7 @@ func TestAHugeForeignValueIsReadInParts(t *testing.T) {
 	term := lease.Term{Scope: scope, Owner: leasetest.NewOwner(t), Token: 7}
 	request := lease.CompleteRequest{Term: term, Occurrence: "x", Retention: time.Hour}
 	acquire := func() error { return acquireErr(t, store, scope) }
+	complete := func() error { _, err := store.Complete(t.Context(), request); return err }
 	for key, tc := range map[string]struct {
 		send func() error
 		says string
@@ -119,7 +120,7 @@ func TestAHugeForeignValueIsReadInParts(t *testing.T) {
 		scope.LeaseKey():   {acquire, "is held by"},
 		scope.FenceKey():   {acquire, ""}, // it counts as none
 		scope.ServerKey():  {acquire, "is not granted for another"},
-		scope.DoneKey("x"): {func() error { _, err := store.Complete(t.Context(), request); return err }, "holds no record of a completion"},
+		scope.DoneKey("x"): {complete, "holds no record of a completion"},
 	} {
 		r.must(r.client.SetRange(t.Context(), key, size, "x").Err())
 		err := tc.send()

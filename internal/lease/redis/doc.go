@@ -10,5 +10,19 @@
 //     are dropped: replies that are out of step stay so.
 //   - Errors are sorted into "not executed" and "unknown" by a table (classify.go); unknown is the default.
 //   - Renewals have connections of their own.
+//   - No script reads more of a key than a value of ours can have, and each reads all its keys before it writes any.
 //   - The password is read from its file for each new connection, and never stands in an error.
+//
+// # Self-test
+//
+// Before the first ACQUIRE on a node, when the node may be another one, and once a minute while leases are asked for, the node is
+// tested: every script runs on a scope of its own, "leasehold-selftest/<random>", and INFO is read. What is found is
+//
+//	fatal     version, active-replica, replica, cluster, right, command, script    leases cannot work
+//	unsafe    eviction-policy, evicting                                            a lease can be lost without anybody's doing
+//	advice    persistence, min-replicas, dragonfly, info                           told, and nothing else
+//
+// While something fatal is found, and while something unsafe is found unless Options.Unsafe is Degrade, ACQUIRE is not executed
+// and says what to mend; the node is tested again with the next ACQUIRE, at most once a second. RENEW and RELEASE never wait for
+// a test, and are never refused because of one. A test that gets no answer changes nothing: the requests will not get one either.
 package redis

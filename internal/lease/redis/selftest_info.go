@@ -159,7 +159,7 @@ func (f facts) minReplicas(expectations) *Finding {
 	if _, set := f["min_slaves_good_slaves"]; set || f.number("connected_slaves") == 0 {
 		return nil
 	}
-	return &Finding{CodeMinReplicas, Advice, "min-replicas-to-write is 0: a primary that is cut off from its replicas goes on renewing" +
-		" leases that its successor grants again; run CONFIG SET min-replicas-to-write 1 and CONFIG SET min-replicas-max-lag 10," +
-		" and write the same into its configuration"}
+	return &Finding{CodeMinReplicas, Advice, "min-replicas-to-write is 0: a primary that is cut off from its replicas goes on" +
+		" renewing leases that its successor grants again; run CONFIG SET min-replicas-to-write 1 and CONFIG SET min-replicas-max-lag" +
+		" 10, and write the same into its configuration"}
 }

@@ -22,7 +22,7 @@ func TestServersAreToldApartByTheirInfo(t *testing.T) {
 		"Redis 10":  {"redis_version:10.0.0\r\n" + rest, "redis 10.0.0", nil},
 		"Valkey 8":  {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.3\r\n" + rest, "valkey 8.1.3", nil},
 		"Valkey 9":  {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.0\r\n" + rest, "valkey 9.0.0", nil},
-		"Dragonfly": {"redis_version:7.4.0\r\ndragonfly_version:df-v1.30.0\r\n" + rest, "dragonfly df-v1.30.0", []string{CodeDragonfly}},
+		"Dragonfly": {"redis_version:7.4.0\r\ndragonfly_version:df-v1.30\r\n" + rest, "dragonfly df-v1.30", []string{CodeDragonfly}},
 		"KeyDB": {
 			"redis_version:6.3.4\r\nmvcc_depth:0\r\n" + rest, "keydb 6.3.4", []string{CodeVersion},
 		},
@@ -73,7 +73,8 @@ func TestEvictionsAreCountedWithinOneProcess(t *testing.T) {
 func TestSnapshotsThatCannotBeSeenAreNotDenied(t *testing.T) {
 	t.Parallel()
 	f := facts{"aof_enabled": "0"}
-	if got := f.persistence(expectations{}); got == nil || !strings.Contains(got.Text, "cannot be seen without the right +config|get") {
+	const right = "cannot be seen without the right +config|get"
+	if got := f.persistence(expectations{}); got == nil || !strings.Contains(got.Text, right) {
 		t.Errorf("got %+v", got)
 	}
 	if got := f.persistence(expectations{saveKnown: true}); got == nil || !strings.Contains(got.Text, "no snapshots are made") {

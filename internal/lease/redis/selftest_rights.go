@@ -18,7 +18,7 @@ func lacks(err error) bool { return isReply(err) && containsAny(err.Error(), lac
 
 // missesCommand recognizes an answer that says that a command does not exist.
 func missesCommand(err error) bool {
-	return isReply(err) && containsAny(strings.ToLower(err.Error()), "unknown command", "unknown redis command", "unknown valkey command")
+	return isReply(err) && containsAny(strings.ToLower(err.Error()), "unknown command", "unknown redis command")
 }
 
 func containsAny(text string, parts ...string) bool {

@@ -157,7 +157,7 @@ func TestAReplicaAndAClusterNodeAreNamedAsWhatTheyAre(t *testing.T) {
 	}{
 		"a replica":             {[]string{"--replicaof", host + " " + port}, redis.CodeReplica, "replica of " + primary},
 		"a node of a Cluster":   {[]string{"--cluster-enabled", "yes"}, redis.CodeCluster, "set the topology to cluster"},
-		"a command was renamed": {[]string{"--rename-command", "SPUBLISH", "PUB"}, redis.CodeCommand, "the command SPUBLISH is missing"},
+		"a command was renamed": {[]string{"--rename-command", "SPUBLISH", "PUB"}, redis.CodeCommand, "command SPUBLISH is missing"},
 		"a read was renamed":    {[]string{"--rename-command", "GETRANGE", ""}, redis.CodeCommand, "the command GETRANGE is missing"},
 		"INFO was renamed":      {[]string{"--rename-command", "INFO", ""}, redis.CodeCommand, "the command INFO is missing"},
 	} {

@@ -166,7 +166,8 @@ func TestAFenceThatIsNoTokenGrantsNothingBelowAFloor(t *testing.T) {
 		r.must(r.client.Set(t.Context(), scope.FenceKey(), value, 0).Err())
 		if refused {
 			// Whoever minted that: no token above it is left, and none below it is granted.
-			if err := acquireErr(t, store, scope); lease.OutcomeOf(err) != lease.NotExecuted || !strings.Contains(err.Error(), "no fencing token") {
+			err := acquireErr(t, store, scope)
+			if lease.OutcomeOf(err) != lease.NotExecuted || !strings.Contains(err.Error(), "no fencing token") {
 				t.Errorf("%.20q: %v", value, err)
 			}
 			continue
