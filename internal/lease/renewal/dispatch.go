@@ -83,8 +83,7 @@ func (e *Engine) take(b *batch) {
 	e.promote(now)
 	for len(b.entries) < batchSize {
 		x := e.mostUrgent(now)
-		// What broke the store goes alone, so that it takes no other lease with it.
-		if x == nil || len(b.entries) > 0 && (x.suspect || b.entries[0].suspect) {
+		if x == nil {
 			break
 		}
 		b.repeated = b.repeated || x.where == again
@@ -123,7 +122,8 @@ func (e *Engine) mostUrgent(now time.Duration) *entry {
 	return first
 }
 
-// send asks the store to renew a batch. Every lease gets an error or nil.
+// send asks the store to renew a batch. Every lease gets an error or nil. If the store breaks on one of them, the batch is
+// unknown; what is repeated meets other leases in its next batch, as each comes back in its own time.
 func (e *Engine) send(ctx context.Context, b *batch) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -138,12 +138,6 @@ func (e *Engine) send(ctx context.Context, b *batch) {
 	}
 	b.errs = make([]error, len(b.entries))
 	for i := range b.errs {
-		b.errs[i] = &brokenError{err}
+		b.errs[i] = err
 	}
 }
-
-// brokenError says that the store broke on a batch: whatever it answered, and whether it ran anything, is unknown.
-type brokenError struct{ cause error }
-
-func (b *brokenError) Error() string { return b.cause.Error() }
-func (b *brokenError) Unwrap() error { return b.cause }

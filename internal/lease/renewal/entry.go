@@ -83,7 +83,6 @@ type entry struct {
 	places   [kinds]int32 // its place in each kind of queue, from 1; 0: in none
 	renewals uint32
 	where    where
-	suspect  bool // the store broke on a batch that it was in
 }
 
 // live says whether the entry is still supervised.

@@ -83,6 +83,42 @@ func drain(t *testing.T, q *queue, want map[*entry]time.Duration) {
 	}
 }
 
+func TestTheMostUrgentIsFirstAmongNewRequestsAndRepetitions(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ready, again time.Duration // deadlines; 0: there is none
+		nextAgain    time.Duration
+		want         time.Duration
+	}{
+		"nothing":                       {0, 0, 0, 0},
+		"a new one":                     {5, 0, 0, 5},
+		"a repetition":                  {0, 5, 0, 5},
+		"a repetition, later":           {0, 5, 101, 0},
+		"a repetition, now":             {0, 5, 100, 5},
+		"the new one is more urgent":    {5, 6, 0, 5},
+		"the repetition is more urgent": {6, 5, 0, 5},
+		"the repetition is held back":   {6, 5, 101, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := New(Options{})
+			e.nextAgain = tc.nextAgain
+			for in, deadline := range map[where]time.Duration{ready: tc.ready, again: tc.again} {
+				if deadline != 0 {
+					e.plan(&entry{deadline: deadline}, in, deadline)
+				}
+			}
+			var got time.Duration
+			if x := e.mostUrgent(100); x != nil {
+				got = x.deadline
+			}
+			if got != tc.want {
+				t.Errorf("the lease with deadline %d goes first, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestAnEntryIsSmall keeps entries within the allocator's size class of 176 bytes.
 func TestAnEntryIsSmall(t *testing.T) {
 	t.Parallel()

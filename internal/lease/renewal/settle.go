@@ -51,7 +51,6 @@ func (e *Engine) apply(x *entry, result Result, err error, b *batch) Result {
 		return result
 	}
 	x.result = result
-	x.suspect = false
 	switch result {
 	case Confirmed:
 		e.confirm(x, b.sent)
@@ -60,7 +59,7 @@ func (e *Engine) apply(x *entry, result Result, err error, b *batch) Result {
 	case Refused:
 		e.end(x, Lost, whose(err))
 	default:
-		x.why, x.suspect = err, isBroken(err)
+		x.why = err
 		e.plan(x, waiting, b.answered+MinRetryDelay+rand.N(MaxRetryDelay-MinRetryDelay))
 	}
 	return result
@@ -85,11 +84,6 @@ func whose(err error) error {
 		return errors.New(lost.Whose())
 	}
 	return err
-}
-
-func isBroken(err error) bool {
-	_, ok := errors.AsType[*brokenError](err)
-	return ok
 }
 
 func resultOf(err error) Result {

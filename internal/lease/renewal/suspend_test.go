@@ -182,6 +182,20 @@ func TestWhatWasSentBeforeTheJumpVerifiesNothing(t *testing.T) {
 	})
 }
 
+// TestARenewalIsSentWithinATickOfItsTimeAfterAShortSuspend has clocks that agree well enough.
+func TestARenewalIsSentWithinATickOfItsTimeAfterAShortSuspend(t *testing.T) {
+	t.Parallel()
+	onMachine(t, func(b *bench, m *machine) {
+		b.track(subject, timing)
+		after(time.Second)
+		m.suspend(1900 * time.Millisecond)
+		after(2100*time.Millisecond + renewal.Tick)
+		if state := b.engine.State(subject); state.Renewals != 1 {
+			b.Errorf("6 s after the grant: %+v", state)
+		}
+	})
+}
+
 func TestAnEngineWithoutLeasesMindsNoClock(t *testing.T) {
 	t.Parallel()
 	onMachine(t, func(b *bench, m *machine) {
