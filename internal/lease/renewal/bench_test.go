@@ -40,7 +40,9 @@ func trackMany(tb testing.TB, e *renewal.Engine, n int, timing lease.Timing) flo
 	before := heap()
 	for i := range n {
 		name := fmt.Sprintf("namespace/report-%06d", i)
-		term := lease.Term{Scope: lease.Scope(name), Owner: lease.Owner(fmt.Sprintf("%032x", i)), Token: lease.Token(70_000_000_000 + i)}
+		term := lease.Term{
+			Scope: lease.Scope(name), Owner: lease.Owner(fmt.Sprintf("%032x", i)), Token: lease.Token(70_000_000_000 + i),
+		}
 		track(tb, e, renewal.Subject(name), lease.Grant{Term: term, At: time.Now()}, timing)
 	}
 	return (heap() - before) / float64(n)

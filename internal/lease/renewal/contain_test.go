@@ -64,10 +64,14 @@ func TestALeaseOnWhichTheStoreBreaksStopsNoOther(t *testing.T) {
 		panic bool
 		says  string
 	}{
-		"it panics":            {func(context.Context, []*lease.Renewal) []error { panic("no such lease") }, true, "no such lease"},
-		"it answers nothing":   {func(context.Context, []*lease.Renewal) []error { return nil }, false, "gave 0 answers to 1 renewals"},
-		"it answers too much":  {func(_ context.Context, r []*lease.Renewal) []error { return make([]error, len(r)+1) }, false, "gave 2 answers"},
-		"it answers too short": {func(_ context.Context, r []*lease.Renewal) []error { return make([]error, len(r)-1) }, false, "gave 0 answers"},
+		"it panics":          {func(context.Context, []*lease.Renewal) []error { panic("no such lease") }, true, "no such lease"},
+		"it answers nothing": {func(context.Context, []*lease.Renewal) []error { return nil }, false, "gave 0 answers to 1 renewals"},
+		"it answers too much": {func(_ context.Context, r []*lease.Renewal) []error {
+			return make([]error, len(r)+1)
+		}, false, "gave 2 answers"},
+		"it answers too little": {func(_ context.Context, r []*lease.Renewal) []error {
+			return make([]error, len(r)-1)
+		}, false, "gave 0 answers"},
 		"all is unknown": {func(_ context.Context, r []*lease.Renewal) []error {
 			errs := make([]error, len(r))
 			for i := range errs {

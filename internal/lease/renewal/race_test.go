@@ -154,7 +154,8 @@ func (o *owner) check() {
 	for i := range 20 {
 		s := renewal.Subject(fmt.Sprintf("%s/%d", o.name, i))
 		state := o.engine.State(s)
-		if term, holds := o.holds[s]; holds != (state.Phase == renewal.Held || state.Phase == renewal.Adopting) || holds && state.Term != term {
+		live := state.Phase == renewal.Held || state.Phase == renewal.Adopting
+		if term, holds := o.holds[s]; holds != live || holds && state.Term != term {
 			o.Errorf("%s: %+v, and the owner holds %v", s, state, term)
 		}
 	}

@@ -30,7 +30,9 @@ func TestALeaseIsTrackedOnlyUnderItsOwnReservation(t *testing.T) {
 		"reserved elsewhere":     {func(e *renewal.Engine) { e.Reserve(subject, "a/b", owner) }, false, renewal.Acquiring},
 		"reserved again":         {func(e *renewal.Engine) { e.Reserve(subject, term.Scope, owner) }, true, renewal.Held},
 		"adopted":                {func(e *renewal.Engine) { e.Adopt(subject, term, timing) }, false, renewal.Adopting},
-		"tracked already":        {func(e *renewal.Engine) { e.Track(subject, lease.Grant{Term: term, At: time.Now()}, timing) }, false, renewal.Held},
+		"tracked already": {func(e *renewal.Engine) {
+			e.Track(subject, lease.Grant{Term: term, At: time.Now()}, timing)
+		}, false, renewal.Held},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
