@@ -26,10 +26,11 @@ func OutcomeOf(err error) Outcome {
 	var lost *LostError
 	var quarantined *QuarantinedError
 	var not *NotExecutedError
+	var unsafe *UnsafeError
 	switch {
 	case err == nil, errors.As(err, &held), errors.As(err, &quarantined), errors.As(err, &lost):
 		return Executed
-	case errors.As(err, &not):
+	case errors.As(err, &not), errors.As(err, &unsafe):
 		return NotExecuted
 	default:
 		return Unknown

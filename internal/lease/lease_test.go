@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
@@ -80,6 +81,9 @@ func TestWhatIsNotKnownIsUnknown(t *testing.T) {
 		"held":           {&lease.HeldError{}, lease.Executed},
 		"lost":           {&lease.LostError{}, lease.Executed},
 		"wrapped":        {fmt.Errorf("x: %w", &lease.LostError{}), lease.Executed},
+		"quarantined":    {&lease.QuarantinedError{}, lease.Executed},
+		"unsafe":         {&lease.NotExecutedError{Cause: &lease.UnsafeError{}}, lease.NotExecuted},
+		"unsafe, alone":  {&lease.UnsafeError{}, lease.NotExecuted},
 		"not executed":   {&lease.NotExecutedError{Cause: cause}, lease.NotExecuted},
 		"unknown":        {&lease.UnknownError{Cause: cause}, lease.Unknown},
 		"anything else":  {cause, lease.Unknown},
@@ -91,5 +95,46 @@ func TestWhatIsNotKnownIsUnknown(t *testing.T) {
 	}
 	if !errors.Is(&lease.UnknownError{Cause: cause}, cause) || !errors.Is(&lease.NotExecutedError{Cause: cause}, cause) {
 		t.Error("the cause is hidden")
+	}
+}
+
+func TestARefusalSaysWhyAndForHowLong(t *testing.T) {
+	t.Parallel()
+	for why, says := range map[lease.Suspicion]string{
+		lease.ServerChanged: "Redis was restarted or replaced since", lease.DataLost: "it lost data",
+		lease.ClockJumped: "Redis's clock jumped", "": "Redis may have forgotten the lease's holder",
+	} {
+		err := &lease.QuarantinedError{Scope: "finance/revenue", Left: 90 * time.Second, Why: why}
+		if text := err.Error(); !strings.HasPrefix(text, "lease finance/revenue is not granted for another 1m30s: ") ||
+			!strings.Contains(text, says) {
+			t.Errorf("%q: %s", why, text)
+		}
+	}
+	unsafe := &lease.UnsafeError{Address: "redis.example:6379", Code: "eviction-policy", Text: "maxmemory-policy is allkeys-lru"}
+	if text := (&lease.NotExecutedError{Address: unsafe.Address, Cause: unsafe}).Error(); text !=
+		"Redis at redis.example:6379 did not take the request: no lease is granted: maxmemory-policy is allkeys-lru" {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestACompletionThatMakesNoSenseIsRefusedWithEachReason(t *testing.T) {
+	t.Parallel()
+	good := lease.CompleteRequest{
+		Term:       lease.Term{Scope: "finance/revenue", Owner: lease.Owner(strings.Repeat("ab", 16)), Token: 1},
+		Occurrence: strings.Repeat("o", lease.MaxOccurrenceLength), Location: strings.Repeat("x", lease.MaxCompletionText),
+		Retention: lease.MinRetention,
+	}
+	if err := good.Validate(); err != nil {
+		t.Errorf("the longest that there may be: %v", err)
+	}
+	bad := good
+	bad.Term, bad.Occurrence, bad.Location, bad.Retention = lease.Term{}, good.Occurrence+"\n", good.Location+"x", lease.MaxRetention+1
+	err := bad.Validate()
+	for _, says := range []string{
+		"needs 1 to 253", "at most 4096 are kept", "line break", "fencing token is 0", "retention is", "scope", "owner",
+	} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q is not said in: %.300v", says, err)
+		}
 	}
 }
