@@ -180,5 +180,6 @@ func (c *renewCall) read(pipeErr error) answer {
 // isForeign recognizes replies that no script of ours gives: of another kind, or longer. The library has no name for them.
 func isForeign(err error) bool {
 	text := err.Error()
-	return strings.HasPrefix(text, "redis: can't parse reply") || strings.HasPrefix(text, "redis: buffer too small")
+	return strings.HasPrefix(text, "redis: can't parse reply") || strings.HasPrefix(text, "redis: buffer too small") ||
+		strings.HasPrefix(text, "redis: invalid reply")
 }

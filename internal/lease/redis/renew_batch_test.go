@@ -92,6 +92,8 @@ func TestRepliesOfOtherLengthsAreUnknown(t *testing.T) {
 		"too long":           "$193\r\n" + strings.Repeat("x", 193) + "\r\n",
 		"10 MB":              "$10000000\r\n" + strings.Repeat("x", 10_000_000) + "\r\n",
 		"a long status":      "+" + strings.Repeat("x", 500) + "\r\n",
+		"another protocol":   "HTTP/1.1 400 Bad Request\r\n\r\n",
+		"an empty line":      "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
