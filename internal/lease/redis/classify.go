@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,8 +50,14 @@ var refusals = []struct {
 // inScript are the words by which servers say that an error comes from the middle of a script.
 var inScript = []string{"@user_script", "Error running script", "ACL failure in script", "The user executing the script"}
 
+// missingRight finds which command the user may not run, where the server says so. Names of users have no spaces.
+var missingRight = regexp.MustCompile(`has no permissions to run the '([^' ]+)' command`)
+
+// firstCommands are those that no script comes to for the first time after it wrote something.
+var firstCommands = []string{"time", "info", "getrange", "exists", "pttl", "set", "pexpire", "del"}
+
 // plainScripts write by one command only, whatever their path: a right that is missing within was missed before any write. The
-// others, the releases, remove the lease before they publish, and not every server says which right it was.
+// others, the releases, remove the lease before they publish, and a Redis 7.0 does not say which right it was.
 var plainScripts = []script{acquireScript, renewScript, observeScript, completeScript}
 
 // classify says whether a failed exchange was certainly not executed, or may have been. The default is unknown.
@@ -77,6 +84,9 @@ func refused(err error) bool {
 	text := err.Error()
 	within := containsAny(text, inScript...)
 	if within && lacks(err) {
+		if right := missingRight.FindStringSubmatch(text); right != nil {
+			return slices.Contains(firstCommands, right[1])
+		}
 		return slices.ContainsFunc(plainScripts, func(s script) bool { return strings.Contains(text, s.sha) })
 	}
 	for _, refusal := range refusals {
@@ -93,7 +103,7 @@ func isNoScript(err error) bool {
 
 // isDemoted recognizes a server that is no primary any more: every connection to it is useless.
 func isDemoted(err error) bool {
-	return isReply(err) && strings.Contains(err.Error(), "READONLY") && !lacks(err)
+	return errors.Is(err, errReplica) || isReply(err) && strings.Contains(err.Error(), "READONLY") && !lacks(err)
 }
 
 // isReply recognizes an error that a server answered with.
