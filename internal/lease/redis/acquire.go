@@ -22,7 +22,10 @@ func (s *Store) Acquire(ctx context.Context, request lease.AcquireRequest) (leas
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	n := s.nodeOf(ctx, request.Scope)
+	n, err := s.nodeOf(ctx, request.Scope)
+	if err != nil {
+		return lease.Grant{}, err
+	}
 	if err := s.health.admit(ctx, n, max(request.TTL, request.Longest)); err != nil {
 		return lease.Grant{}, err
 	}
@@ -38,7 +41,7 @@ func (s *Store) acquire(ctx context.Context, n node, request lease.AcquireReques
 		return lease.Grant{}, err
 	}
 	t0 := time.Now()
-	text, err := s.control.ask(ctx, acquireScript, question{
+	text, replicas, err := s.askAcquire(ctx, n, question{
 		keys:  []string{request.Scope.LeaseKey(), request.Scope.FenceKey(), request.Scope.ServerKey()},
 		nonce: s.control.nonces.next(),
 		args: []any{string(request.Owner), request.TTL.Milliseconds(), request.Floor.String(), lo, hi,
@@ -51,7 +54,11 @@ func (s *Store) acquire(ctx context.Context, n node, request lease.AcquireReques
 	if err != nil {
 		return lease.Grant{}, err
 	}
-	return lease.Grant{Term: lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}, At: t0}, nil
+	grant := lease.Grant{Term: lease.Term{Scope: request.Scope, Owner: request.Owner, Token: token}, At: t0}
+	if err := s.replicated(ctx, grant, replicas); err != nil {
+		return lease.Grant{}, err
+	}
+	return grant, nil
 }
 
 // window asks for the server's time and returns, in ms since 1970 by that clock, when the request may run: from now on and

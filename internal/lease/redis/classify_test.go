@@ -77,7 +77,7 @@ func TestTheProfileOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	client := newClient(Options{Address: "127.0.0.1:1", DB: 3})
 	defer client.rdb.Close()
-	o := client.rdb.Options()
+	o := client.rdb.(*goredis.Client).Options()
 	got := map[string]any{
 		"Addr": o.Addr, "DB": o.DB, "Protocol": o.Protocol, "MaxRetries": o.MaxRetries, "DialTimeout": o.DialTimeout,
 		"DialerRetries": o.DialerRetries, "ReadTimeout": o.ReadTimeout, "WriteTimeout": o.WriteTimeout,

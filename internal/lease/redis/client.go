@@ -16,7 +16,7 @@ import (
 // client is one pool of connections. Renewals have one of their own, so that a rush of other requests cannot delay them.
 type client struct {
 	address string
-	rdb     *goredis.Client
+	rdb     goredis.UniversalClient
 	conns   *connections
 	nonces  nonces
 	// shifted counts replies that belonged to another request.
@@ -26,8 +26,8 @@ type client struct {
 func newClient(options Options) *client {
 	conns := newConnections(options.dial)
 	return &client{
-		address: options.Address,
-		rdb:     goredis.NewClient(options.profile(conns.connect)),
+		address: options.name(),
+		rdb:     options.connect(conns),
 		conns:   conns,
 		nonces:  newNonces(),
 		shifted: &atomic.Uint64{},
@@ -57,42 +57,24 @@ type answer struct {
 	err  error
 }
 
-// ask runs one script once.
+// ask runs one script once. A question that met an empty script cache is asked once more, with the source: the server certainly
+// did not run it.
 func (c *client) ask(ctx context.Context, s script, q question) (string, error) {
-	a := c.askAll(ctx, s, []question{q})[0]
+	a := c.exchange(ctx, s, []question{q}, false)[0]
+	if a.err != nil && isNoScript(a.err) {
+		q.nonce = c.nonces.next()
+		a = c.exchange(ctx, s, []question{q}, true)[0]
+	}
 	return a.text, a.err
 }
 
-// askAll runs a script once for each question, in one pipeline. Questions that met an empty script cache are asked once more,
-// with the source in front: the server certainly did not run them.
-func (c *client) askAll(ctx context.Context, s script, questions []question) []answer {
-	answers := c.exchange(ctx, s, questions, false)
-	var again []int
-	for i, a := range answers {
-		if a.err != nil && isNoScript(a.err) {
-			again = append(again, i)
-		}
-	}
-	if len(again) == 0 {
-		return answers
-	}
-	missed := make([]question, len(again))
-	for i, at := range again {
-		missed[i] = questions[at]
-		missed[i].nonce = c.nonces.next()
-	}
-	for i, a := range c.exchange(ctx, s, missed, true) {
-		answers[again[i]] = a
-	}
-	return answers
-}
-
-// exchange sends one pipeline and reads its replies; load sends the script's source with the first question.
+// exchange sends one pipeline and reads its replies; load sends the script's source with the first question, and in a Cluster,
+// where each node has a cache of its own, with each.
 func (c *client) exchange(ctx context.Context, s script, questions []question, load bool) []answer {
 	pipe := c.rdb.Pipeline()
 	calls := make([]call, len(questions))
 	for i, q := range questions {
-		calls[i] = s.newCall(ctx, q, load && i == 0)
+		calls[i] = s.newCall(ctx, q, load && (i == 0 || c.isCluster()))
 		_ = pipe.Process(ctx, calls[i]) // queues; errors come with Exec
 	}
 	_, pipeErr := pipe.Exec(ctx)
@@ -105,7 +87,7 @@ func (c *client) exchange(ctx context.Context, s script, questions []question, l
 }
 
 // finish drops the connections if an answer shows that they are useless, and classifies every error but an empty script
-// cache, which askAll mends.
+// cache, which is for the caller to mend.
 func (c *client) finish(answers []answer) {
 	useless := func(a answer) bool { return errors.Is(a.err, errShifted) || isDemoted(a.err) }
 	if slices.ContainsFunc(answers, useless) {

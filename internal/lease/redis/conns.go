@@ -55,6 +55,23 @@ func (c *connections) forget(conn *trackedConn) {
 type trackedConn struct {
 	net.Conn
 	owner *connections
+	limit replyLimit
+}
+
+// Read reads, and ends the connection when a server sends more than any reply has.
+func (c *trackedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if tooLong := c.limit.feed(b[:n]); tooLong != nil {
+		_ = c.Close() // what follows is of no use either
+		return 0, tooLong
+	}
+	return n, err
+}
+
+// Write sends a request, or a part of one.
+func (c *trackedConn) Write(b []byte) (int, error) {
+	c.limit.request()
+	return c.Conn.Write(b)
 }
 
 // checkedConn lets the library look at the socket of an idle connection before it is used, so that one that was closed

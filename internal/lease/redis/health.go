@@ -214,6 +214,8 @@ type Health struct {
 	Nodes []NodeHealth
 	// NonceMismatches is how many replies belonged to another request, since the store was made.
 	NonceMismatches uint64
+	// Unreplicated is how many grants too few replicas confirmed in time, since the store was made.
+	Unreplicated uint64
 }
 
 // NodeHealth is what is known of one node.

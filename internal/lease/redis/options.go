@@ -35,8 +35,14 @@ const ProbeInterval = time.Second
 // Options name a Redis and how to log in. No secret is held in them: the password is read from its file for every new
 // connection, so a rotated password needs no restart.
 type Options struct {
-	// Address is host:port.
+	// Address is host:port of a single Redis; it is not used with Sentinel or Cluster.
 	Address string
+	// Sentinel finds the primary; nil: there is none.
+	Sentinel *Sentinel
+	// Cluster has the addresses of some nodes of a Redis Cluster, host:port; empty: it is none.
+	Cluster []string
+	// Replication says whether a lease must reach replicas before it counts as granted.
+	Replication Replication
 	// Username is the ACL user; empty: "default".
 	Username string
 	// PasswordFile holds the password; empty: none. A file that does not exist means no password as well, since it comes from
@@ -79,17 +85,23 @@ func (o Options) profile(dial dialer) *goredis.Options {
 
 // credentials reads the password anew for each connection.
 func (o Options) credentials(context.Context) (username, password string, err error) {
-	if o.PasswordFile == "" {
-		return o.Username, "", nil
-	}
-	content, err := os.ReadFile(o.PasswordFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return o.Username, "", nil
-	}
+	password, err = readPassword(o.PasswordFile)
 	if err != nil {
-		return "", "", &dialError{fmt.Errorf("the password of Redis could not be read: %w", err)}
+		return "", "", &dialError{err}
 	}
-	return o.Username, strings.TrimRight(string(content), "\r\n"), nil
+	return o.Username, password, nil
+}
+
+// readPassword reads a file that holds a password; a file that does not exist holds none.
+func readPassword(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the password of Redis could not be read: %w", err)
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
 }
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)

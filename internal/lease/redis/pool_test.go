@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
 )
@@ -14,8 +16,9 @@ func TestRenewalsGoOnWhileAllOtherConnectionsAreTaken(t *testing.T) {
 	store := New(Options{Address: address})
 	defer store.Close()
 	grant := leasetest.MustAcquire(t, store, "a/held", 30*time.Second)
-	for range store.control.rdb.Options().PoolSize {
-		taken := store.control.rdb.Conn()
+	pool := store.control.rdb.(*goredis.Client)
+	for range pool.Options().PoolSize {
+		taken := pool.Conn()
 		defer taken.Close()
 		if err := taken.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)

@@ -52,6 +52,8 @@ func (n node) test(ctx context.Context, before NodeReport) (NodeReport, error) {
 	switch err := info.Err(); {
 	case err == nil:
 		report.read(parseInfo(info.Val()), n, before, save)
+	case isDemoted(err):
+		report.Findings = []Finding{replicaFinding(err)}
 	case !lacks(err) && !missesCommand(err):
 		return report, n.inconclusive(err)
 	}
@@ -169,11 +171,16 @@ func (n node) findings(ctx context.Context, _ []string, err error) ([]Finding, e
 	case isStrange:
 		return []Finding{{CodeScript, Fatal, strange.Error() + "; is this a Redis, and does nothing else answer in its place?"}}, nil
 	case isDemoted(err):
-		return []Finding{{CodeReplica, Fatal, "this server became a replica and takes no writes; connect to the primary"}}, nil
+		return []Finding{replicaFinding(err)}, nil
 	case lacks(err) || missesCommand(err):
 		return n.probe(ctx, err)
 	case isReply(err) && !refused(err):
 		return []Finding{{CodeScript, Fatal, fmt.Sprintf("a script ends with: %.*s", maxFindingTextBytes, err)}}, nil
 	}
 	return nil, n.inconclusive(err)
+}
+
+// replicaFinding says that a server is, or became, a replica.
+func replicaFinding(err error) Finding {
+	return Finding{CodeReplica, Fatal, fmt.Sprintf("this server takes no writes: %.*s", maxFindingTextBytes, err)}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -28,6 +29,8 @@ type Store struct {
 	renewal *client
 	options Options
 	health  *health
+	// unreplicated counts grants that too few replicas confirmed in time.
+	unreplicated atomic.Uint64
 }
 
 var _ lease.Store = (*Store)(nil)
@@ -39,7 +42,7 @@ var quiet = sync.OnceFunc(logging.Disable)
 func New(options Options) *Store {
 	quiet()
 	return &Store{
-		address: options.Address, control: newClient(options), renewal: newClient(options),
+		address: options.name(), control: newClient(options), renewal: newClient(options),
 		options: options, health: newHealth(options.Unsafe),
 	}
 }
@@ -49,7 +52,7 @@ func (s *Store) Close() error {
 	return errors.Join(s.control.rdb.Close(), s.renewal.rdb.Close())
 }
 
-// Address is host:port.
+// Address names the Redis: host:port, or the name of a primary and its Sentinels, or nodes of a Cluster.
 func (s *Store) Address() string { return s.address }
 
 // Check sends a PING on the connections that acquire and release.
