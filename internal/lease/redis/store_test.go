@@ -165,6 +165,31 @@ func TestTheFenceOutlivesTheLeaseByThirtyDays(t *testing.T) {
 	}
 }
 
+func TestEveryKeyLapsesByItself(t *testing.T) {
+	t.Parallel()
+	store, r, _ := startStore(t)
+	request := lease.CompleteRequest{
+		Term: leasetest.MustAcquire(t, store, scope, ttl).Term, Occurrence: "x", Retention: lease.MinRetention,
+	}
+	if _, err := store.Complete(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	floor := lease.AcquireRequest{Scope: "in/quarantine", Owner: leasetest.NewOwner(t), TTL: ttl, Floor: lease.MaxToken / 2}
+	if _, err := store.Acquire(t.Context(), floor); err == nil {
+		t.Error("a floor that is not known is granted above")
+	}
+	keys, err := r.client.Keys(t.Context(), "*").Result()
+	r.must(err)
+	if len(keys) != 6 { // lease, fence, server and done of one scope, fence and server of the other
+		t.Errorf("keys %v", keys)
+	}
+	for _, key := range keys {
+		if left, err := r.client.PTTL(t.Context(), key).Result(); err != nil || left <= 0 {
+			t.Errorf("%s lives for %v, %v", key, left, err)
+		}
+	}
+}
+
 func TestAReleaseIsPublishedToThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	store, r, _ := startStore(t)
