@@ -2,7 +2,7 @@ package v1alpha1
 
 // Condition types of a ReportJob. Each is present from the first decision that concerns it.
 const (
-	// ConditionStoreReachable: the last request to Redis got an answer.
+	// ConditionStoreReachable: the last request to Redis got a usable answer.
 	ConditionStoreReachable = "StoreReachable"
 	// ConditionLeaseHeld: the execution holds its lease, and the last renewal that was due is confirmed or may still be.
 	ConditionLeaseHeld = "LeaseHeld"
@@ -26,12 +26,20 @@ const (
 	ReasonReachable = "Reachable"
 	// ReasonUnreachable: Redis does not answer, or answers something that is no use.
 	ReasonUnreachable = "StoreUnreachable"
+	// ReasonStoreRefuses: Redis answers and refuses what it is asked for; the message says what it said and what to do.
+	ReasonStoreRefuses = "StoreRefuses"
+	// ReasonQuarantined: Redis may have forgotten who holds the lease, and grants nothing until that one must have ended.
+	ReasonQuarantined = "LeaseQuarantined"
+	// ReasonSiblingAlive: another execution of the jobID is not proven ended, by what the API server shows.
+	ReasonSiblingAlive = "SiblingAlive"
 	// ReasonLeaseHeldByOther: another execution holds the lease.
 	ReasonLeaseHeldByOther = "LeaseHeldByOther"
 	// ReasonAcquireUnknown: whether an attempt to acquire took effect is unknown; it is withdrawn or left to lapse.
 	ReasonAcquireUnknown = "AcquireUnknown"
 	// ReasonLeaseAcquired: the lease is granted.
 	ReasonLeaseAcquired = "LeaseAcquired"
+	// ReasonLeaseUnused: the lease was granted and went, or gave way, before a Job was created; it is asked for again.
+	ReasonLeaseUnused = "LeaseUnused"
 	// ReasonLeaseAdopted: a restarted operator confirmed the lease by a renewal.
 	ReasonLeaseAdopted = "LeaseAdopted"
 	// ReasonAdopting: a restarted operator has asked Redis to confirm the lease and has no answer yet.
@@ -77,12 +85,14 @@ const (
 
 // Reasons of events, at most one event for a transition.
 const (
-	// EventWaitingForLease: another execution holds the lease.
+	// EventWaitingForLease: another execution holds the lease, or may.
 	EventWaitingForLease = "WaitingForLease"
 	// EventStoreUnreachable: Redis does not answer (Warning).
 	EventStoreUnreachable = "StoreUnreachable"
 	// EventLeaseAcquired: the lease is granted.
 	EventLeaseAcquired = "LeaseAcquired"
+	// EventLeaseUnused: the lease was granted and nothing ran under it (Warning).
+	EventLeaseUnused = "LeaseUnused"
 	// EventLeaseAdopted: a restarted operator took the lease over by a confirmed renewal.
 	EventLeaseAdopted = "LeaseAdopted"
 	// EventGuardOff: nothing in the pod stops the report by itself (Warning).

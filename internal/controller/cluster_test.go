@@ -96,3 +96,23 @@ func (f *fixture) sawPod(pod *corev1.Pod) {
 		f.t.Fatalf("pod %s wakes %v", pod.Name, requests)
 	}
 }
+
+// vanish takes the finalizer off a ReportJob and deletes it, as a person may.
+func (f *fixture) vanish(reportJob *v1alpha1.ReportJob) {
+	f.t.Helper()
+	reportJob.Finalizers = nil
+	if err := f.api.Update(f.t.Context(), reportJob); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.api.Delete(f.t.Context(), reportJob); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// collect does what the garbage collector does with a Job without its owner, and leaves the pod for later.
+func (f *fixture) collect(job *batchv1.Job) {
+	f.t.Helper()
+	if err := f.api.Delete(f.t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		f.t.Fatal(err)
+	}
+}

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
+	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
 func TestATokenIsAboveEveryOneWrittenDownForItsJobID(t *testing.T) {
@@ -23,12 +25,29 @@ func TestATokenIsAboveEveryOneWrittenDownForItsJobID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Redis knows nothing of them: it is empty.
 	f.create("report", nil)
-	started := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
-	if got := termIn(t, started).Token; got != written+1 {
-		t.Errorf("token %d, want %d", got, written+1)
+	actions := plan.Decide(f.look("report"), noon).Actions
+	action, ok := actions[len(actions)-1].(plan.AcquireLease)
+	if !ok || action.Floor != written.String() {
+		t.Errorf("%+v, want the floor %s", action, written)
 	}
+	// Redis knows nothing of them: it is empty, and may have forgotten a lease.
+	waiting := f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonQuarantined)
+	for _, want := range []string{"2026-11-30T12:00:3", "lost data"} {
+		if !strings.Contains(waiting.Status.Message, want) {
+			t.Errorf("%q is not in %q", want, waiting.Status.Message)
+		}
+	}
+}
+
+// look observes a ReportJob.
+func (f *fixture) look(name string) plan.Observation {
+	f.t.Helper()
+	observation, err := f.observe(f.t.Context(), f.get(name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return *observation
 }
 
 func TestAJobWithoutItsOwnerIsStoppedAllTheSame(t *testing.T) {
@@ -55,15 +74,9 @@ func TestALeaseOfAReportJobThatIsGoneIsNotRenewedForTheNextOfItsName(t *testing.
 	f := newFixture(t)
 	f.create("report", fast)
 	former, _ := f.toRunning("report")
-	former.Finalizers = nil
-	if err := f.api.Update(t.Context(), former); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.api.Delete(t.Context(), former); err != nil {
-		t.Fatal(err)
-	}
+	f.vanish(former)
 	f.create("report", fast)
-	f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonLeaseHeldByOther)
+	f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonSiblingAlive)
 	if state := f.engine.State(subjectOf(f.key("report"))); state.Term == termIn(t, former) {
 		t.Errorf("the engine still has the lease of the former one: %+v", state)
 	}

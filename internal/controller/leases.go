@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
@@ -19,6 +20,7 @@ type Leases interface {
 	Reserve(subject renewal.Subject, scope lease.Scope, owner lease.Owner)
 	Track(subject renewal.Subject, grant lease.Grant, timing lease.Timing) bool
 	Adopt(subject renewal.Subject, term lease.Term, timing lease.Timing)
+	Vouch(subject renewal.Subject)
 	Halt(subject renewal.Subject)
 	Forget(subject renewal.Subject)
 	State(subject renewal.Subject) renewal.State
@@ -81,6 +83,17 @@ var leasePhases = map[renewal.Phase]plan.LeasePhase{
 	renewal.Lost:      plan.LeaseLost,
 	renewal.Uncertain: plan.LeaseUncertain,
 	renewal.Halted:    plan.LeaseHalted,
+}
+
+// vouch says to the engine that the execution's ReportJob is there and looked after. What the engine has for a ReportJob without an
+// execution was granted to one of the same name that is gone, and is not renewed any more.
+func (r *ReportJobReconciler) vouch(reportJob *v1alpha1.ReportJob) {
+	name := client.ObjectKeyFromObject(reportJob)
+	if execution := reportJob.Status.Execution; execution == nil {
+		r.Leases.Forget(subjectOf(name))
+	} else if r.view(name, refOf(execution)).Phase != plan.LeaseUntracked {
+		r.Leases.Vouch(subjectOf(name))
+	}
 }
 
 // timingOf reads the durations of the spec that the lease is renewed by. The API server lets none through that cannot be read.

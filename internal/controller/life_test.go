@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +37,9 @@ func TestReportSucceedsUnderItsLeaseAndGivesItBack(t *testing.T) {
 	}
 	f.kubeletSays(pod, corev1.PodSucceeded, ended("report", 0, "Completed"))
 	finished := f.expect("report", v1alpha1.PhaseSucceeded, v1alpha1.ReasonPodSucceeded)
+	if len(running.Finalizers) != 1 || len(finished.Finalizers) != 0 {
+		t.Errorf("finalizers: %v while it runs, %v afterwards", running.Finalizers, finished.Finalizers)
+	}
 	if !isFinished(finished) || !f.isFree(termIn(t, finished)) {
 		t.Errorf("finished: %v, lease free: %v", isFinished(finished), f.isFree(termIn(t, finished)))
 	}
@@ -57,8 +59,8 @@ func TestSecondReportWaitsForTheHolderAndThenRuns(t *testing.T) {
 	f.create("first", nil)
 	first, pod := f.toRunning("first")
 	f.create("second", nil)
-	waiting := f.expect("second", v1alpha1.PhaseWaiting, v1alpha1.ReasonLeaseHeldByOther)
-	if !strings.Contains(waiting.Status.Message, first.Status.Execution.Owner) || waiting.Status.Execution != nil {
+	waiting := f.expect("second", v1alpha1.PhaseWaiting, v1alpha1.ReasonSiblingAlive)
+	if !strings.HasPrefix(waiting.Status.Holder, first.Status.Execution.Owner) || waiting.Status.Execution != nil {
 		t.Errorf("the waiting one: %+v", waiting.Status)
 	}
 	if after := f.reconcile("second").RequeueAfter; after <= 0 || after > 5*time.Second {
@@ -166,20 +168,16 @@ func TestDeletedReportJobGoesWhenItsPodIsProvenDead(t *testing.T) {
 	}
 }
 
-func TestDeletedReportJobThatWaitsGoesAtOnce(t *testing.T) {
+func TestDeletedReportJobThatWaitsGoesAtOnceWithoutAnOperator(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.create("first", nil)
 	f.toRunning("first")
 	f.create("second", nil)
-	waiting := f.expect("second", v1alpha1.PhaseWaiting, v1alpha1.ReasonLeaseHeldByOther)
-	if !slices.Contains(waiting.Finalizers, v1alpha1.Finalizer) {
-		t.Fatalf("finalizers: %v", waiting.Finalizers)
-	}
+	waiting := f.expect("second", v1alpha1.PhaseWaiting, v1alpha1.ReasonSiblingAlive)
 	if err := f.api.Delete(t.Context(), waiting); err != nil {
 		t.Fatal(err)
 	}
-	f.reconcile("second")
 	if err := f.api.Get(t.Context(), f.key("second"), waiting); !apierrors.IsNotFound(err) {
 		t.Errorf("the ReportJob is still there: %v", err)
 	}

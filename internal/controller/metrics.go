@@ -19,6 +19,7 @@ const (
 	resultDenied      = "denied"
 	resultUnknown     = "unknown"
 	resultUnreachable = "unreachable"
+	resultQuarantined = "quarantined"
 )
 
 // requestResults says which transitions end a request for a lease, and how.
@@ -27,11 +28,12 @@ var requestResults = map[string]string{
 	plan.EventWaiting:          resultDenied,
 	plan.EventAcquireUnknown:   resultUnknown,
 	plan.EventStoreUnreachable: resultUnreachable,
+	plan.EventQuarantined:      resultQuarantined,
 }
 
 var transitionEvents = []string{
 	plan.EventWaiting, plan.EventStoreUnreachable, plan.EventStoreReachable, plan.EventAcquireUnknown, plan.EventAcquired,
-	plan.EventGuardOff, plan.EventAdopting, plan.EventAdopted, plan.EventJobCreated, plan.EventJobRefused, plan.EventRunning,
+	plan.EventQuarantined, plan.EventUnused, plan.EventGuardOff, plan.EventAdopting, plan.EventAdopted, plan.EventJobCreated, plan.EventJobRefused, plan.EventRunning,
 	plan.EventLost, plan.EventUncertain, plan.EventStopRequested, plan.EventStopConfirmed, plan.EventSucceeded,
 	plan.EventFailed, plan.EventReleased, plan.EventLapses, plan.EventFinished, plan.EventWaitTimeout,
 }

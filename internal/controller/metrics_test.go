@@ -45,14 +45,14 @@ func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
 	want := []string{"leasehold_build_info/v1", "leasehold_lease_margin_seconds", "leasehold_leases_lost_total",
 		"leasehold_ownership_uncertain_total", "leasehold_stop_duration_seconds", "leasehold_store_reachable"}
 	for prefix, labels := range map[string][]string{
-		"leasehold_lease_requests_total/": {"granted", "denied", "unknown", "unreachable"},
+		"leasehold_lease_requests_total/": {"granted", "denied", "unknown", "unreachable", "quarantined"},
 		"leasehold_renewals_total/":       {"confirmed", "late", "lost", "not_executed", "unknown"},
 		"leasehold_leases/":               {"Adopting", "Held", "Lost", "Uncertain", "Halted"},
 		"leasehold_reportjobs/": {"Pending", "Waiting", "Starting", "Running", "Stopping", "Completing", "Succeeded", "Failed",
 			"Skipped"},
 		"leasehold_transitions_total/": {"lease_waiting", "store_unreachable", "store_reachable", "lease_acquire_unknown",
 			"lease_acquired", "guard_off", "lease_adopting", "lease_adopted", "job_created", "job_refused", "report_running",
-			"lease_lost", "ownership_uncertain", "job_stop_requested", "job_stop_confirmed", "report_succeeded", "report_failed",
+			"lease_lost", "lease_unused", "lease_quarantined", "ownership_uncertain", "job_stop_requested", "job_stop_confirmed", "report_succeeded", "report_failed",
 			"lease_released", "lease_lapses", "report_finished", "wait_timeout"},
 	} {
 		for _, label := range labels {

@@ -12,13 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
-	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
 // observe gathers what one decision may know, from the cache.
 func (r *ReportJobReconciler) observe(ctx context.Context, reportJob *v1alpha1.ReportJob) (*plan.Observation, error) {
-	return r.observeWith(ctx, r.Client, reportJob)
+	observation, err := r.observeWith(ctx, r.Client, reportJob)
+	if err != nil {
+		return nil, err
+	}
+	return observation, r.observeOthers(ctx, observation)
 }
 
 // observeLive reads the ReportJob and all that belongs to it from the API server, pods last: a pod that is absent then was
@@ -33,6 +36,9 @@ func (r *ReportJobReconciler) observeLive(ctx context.Context, name types.Namesp
 		return nil, err
 	}
 	observation.Live = true
+	if err := r.observeOthers(ctx, observation); err != nil {
+		return nil, err
+	}
 	return observation, nil
 }
 
@@ -59,34 +65,8 @@ func (r *ReportJobReconciler) observeWith(
 	}
 	if read.execution != nil {
 		observation.Lease = r.view(name, refOf(read.execution))
-		return observation, nil
 	}
-	observation.Floor, err = r.floor(ctx, reportJob)
-	return observation, err
-}
-
-// floor finds the highest token that is written down for the jobID. The cache will do: what it does not show yet is in Redis,
-// unless Redis lost its data in this very moment.
-func (r *ReportJobReconciler) floor(ctx context.Context, reportJob *v1alpha1.ReportJob) (string, error) {
-	if isFinished(reportJob) {
-		return "", nil
-	}
-	var all v1alpha1.ReportJobList
-	err := r.Client.List(ctx, &all, client.InNamespace(reportJob.Namespace), client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return "", fmt.Errorf("list the ReportJobs of namespace %s: %w", reportJob.Namespace, err)
-	}
-	var floor lease.Token
-	for i := range all.Items {
-		if all.Items[i].JobID() != reportJob.JobID() {
-			continue
-		}
-		// What is no token was not written by an operator.
-		if token, err := lease.ParseToken(all.Items[i].Status.LastToken); err == nil {
-			floor = max(floor, token)
-		}
-	}
-	return tokenText(floor), nil
+	return observation, nil
 }
 
 // childReader reads the Jobs and pods of one ReportJob.

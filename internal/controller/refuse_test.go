@@ -53,12 +53,14 @@ func TestStatusNamesTheAddressOfRedisAndNeverThePassword(t *testing.T) {
 	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, address := range map[string]string{
-		"nobody listens": "127.0.0.1:1", "a Redis with no such user": "",
+	for name, tc := range map[string]struct{ address, reason string }{
+		"nobody listens":            {"127.0.0.1:1", v1alpha1.ReasonUnreachable},
+		"a Redis with no such user": {"", v1alpha1.ReasonStoreRefuses},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
+			address := tc.address
 			if address == "" {
 				address = f.store.Address()
 			}
@@ -66,7 +68,7 @@ func TestStatusNamesTheAddressOfRedisAndNeverThePassword(t *testing.T) {
 			defer func() { _ = store.Close() }()
 			f.Store = store
 			f.create("report", nil)
-			waiting := f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonUnreachable)
+			waiting := f.expect("report", v1alpha1.PhaseWaiting, tc.reason)
 			if !strings.Contains(waiting.Status.Message, address) {
 				t.Errorf("the message does not name %s: %s", address, waiting.Status.Message)
 			}

@@ -56,6 +56,7 @@ func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if reportJob == nil {
 		return ctrl.Result{}, err
 	}
+	r.vouch(reportJob)
 	observation, err := r.observe(ctx, reportJob)
 	if err != nil {
 		return ctrl.Result{}, err

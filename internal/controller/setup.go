@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
 const (
@@ -105,13 +106,9 @@ func freesLease() predicate.Predicate {
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return true },
 		UpdateFunc: func(update event.UpdateEvent) bool {
-			return holdsLease(update.ObjectOld.(*v1alpha1.ReportJob)) && !holdsLease(update.ObjectNew.(*v1alpha1.ReportJob))
+			return plan.HoldsLease(update.ObjectOld.(*v1alpha1.ReportJob)) && !plan.HoldsLease(update.ObjectNew.(*v1alpha1.ReportJob))
 		},
 	}
-}
-
-func holdsLease(reportJob *v1alpha1.ReportJob) bool {
-	return reportJob.Status.Execution != nil && !isFinished(reportJob)
 }
 
 func isFinished(reportJob *v1alpha1.ReportJob) bool {

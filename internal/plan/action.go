@@ -10,7 +10,7 @@ import (
 // by two operators at once, it has the effect of once.
 type Action interface{ isAction() }
 
-// AddFinalizer puts v1alpha1.Finalizer on the ReportJob. The status write of the same reconcile must carry the resource
+// AddFinalizer puts v1alpha1.Finalizer on the ReportJob, before its Job is created. The status write of the same reconcile must carry the resource
 // version that this update returned. Results: Done, Failed.
 type AddFinalizer struct{}
 
@@ -18,10 +18,12 @@ type AddFinalizer struct{}
 // track it from the instant before the request. A grant whose execution could not be written into the status is released
 // again when the write was refused (nothing can have started under it). When it is unknown whether the status was written, the
 // engine forgets the grant: it is adopted if it was written, and runs out if not.
-// Results: LeaseGranted, LeaseHeldByOther, AcquireUnknown, StoreUnreachable.
+// Results: LeaseGranted, LeaseHeldByOther, LeaseQuarantined, AcquireUnknown, StoreUnreachable.
 type AcquireLease struct {
 	// Floor is the highest token that any ReportJob of this jobID was granted, in decimal; empty when none is known.
 	Floor string
+	// Longest is the longest lease that any ReportJob of this jobID may hold; 0 when none is known.
+	Longest time.Duration
 }
 
 // AdoptLease lets the engine track the lease of an execution that another process acquired; it counts as held after a
@@ -76,8 +78,8 @@ type ReleaseLease struct {
 	Once bool
 }
 
-// RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob; the object may be gone right after, so its status is not
-// written any more. Not found is Done. Results: Done, Failed.
+// RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob. One that is being deleted may be gone right after, so its status is
+// not written any more; that of another carries the resource version that this update returned. Not found is Done. Results: Done, Failed.
 type RemoveFinalizer struct{}
 
 func (AddFinalizer) isAction()    {}

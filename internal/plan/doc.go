@@ -41,11 +41,12 @@
 //
 // A. A report that succeeds. Each line is one reconcile; W is its status write.
 //
-//	AcquireLease   AddFinalizer, AcquireLease → granted         W execution{owner, token}   Starting
-//	CreateJob      (live) CreateJob → created                   W jobUID                    Starting
+//	AcquireLease   AcquireLease → granted                       W execution{owner, token}   Starting
+//	CreateJob      (live) AddFinalizer, CreateJob → created     W jobUID                    Starting
 //	Watch          pod runs                                     W startedAt, pod            Running
 //	RecordOutcome  pod Succeeded, containers terminated, 0      W completion                Completing
 //	FinishReport   ForgetLease, ReleaseLease → released         W Finished                  Succeeded
+//	StayFinished   RemoveFinalizer                                                          Succeeded
 //
 // B. A report whose lease is stolen.
 //
@@ -64,9 +65,21 @@
 //
 // E. A pod that is gone and nobody saw how. It is no success: Failed, PodVanished, and its lease runs out by itself.
 //
+// F. Redis loses its data, or another one takes the lease, while a report runs and a sibling (another ReportJob of its jobID)
+// waits. The API server still shows the execution, so WaitForSibling asks for no lease until that one is finished and no Job or pod
+// of it may live; the first report is stopped by LeaseLost as in B.
+//
+// G. Two executions of one jobID, neither with a Job: both were written down before each saw the other, by operators whose caches
+// lag. CreateJob is decided on live reads that come after that write, so at least one of them sees the other. The older one gives
+// way (GiveWay, GiveBackUnused); the newer one waits for that. Whoever has a Job is given way to. So none waits for one that waits
+// for it.
+//
+// H. A lease that goes before the Job was created: LeaseLost or OwnershipUncertain records the stop, and since there never was a
+// Job, GiveBackUnused takes the execution back. Nothing ran, and the report waits for another lease.
+//
 // # What is recorded before it is done
 //
-//   - The execution, before its Job exists: the reconcile that acquires creates nothing.
+//   - The execution, and then the finalizer, before the Job exists: the reconcile that acquires creates nothing.
 //   - The reason of a stop, before anything is deleted: the reconcile that records it deletes nothing.
 //   - The outcome, before the lease is given back.
 //
@@ -87,7 +100,8 @@
 // # What is promised
 //
 // No pod is created without an execution written down under a granted lease. A lease is never given back before its processes
-// are proven gone. At most one pod of a jobID lives at a time, as long as
+// are proven gone. Two executions of a jobID in one namespace never have living pods that the API server shows both, whatever Redis
+// forgets or others do to the lease. At most one pod of a jobID lives at a time, in all clusters, as long as
 //
 //   - no lease is taken or removed in Redis by someone else and none runs out under a living report. With guard Off either is
 //     an overlap of at most the time the stop takes;

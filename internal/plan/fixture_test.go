@@ -72,9 +72,10 @@ func pod(o *plan.Observation) {
 	o.Pods = []plan.Pod{{Name: "pod", UID: "pod-uid", Node: "node", Phase: plan.PodRunning, Started: true, Ready: true}}
 }
 
-func noPod(o *plan.Observation)  { o.Pods = nil }
-func noJob(o *plan.Observation)  { o.Job = nil }
-func cached(o *plan.Observation) { o.Live = false }
+func noFinalizer(o *plan.Observation) { o.ReportJob.Finalizers = nil }
+func noPod(o *plan.Observation)       { o.Pods = nil }
+func noJob(o *plan.Observation)       { o.Job = nil }
+func cached(o *plan.Observation)      { o.Live = false }
 func podSeen(o *plan.Observation) {
 	o.ReportJob.Status.Execution.Pod, o.ReportJob.Status.Execution.PodUID = "pod", "pod-uid"
 }
@@ -86,6 +87,10 @@ func deleted(o *plan.Observation) {
 
 func stray(o *plan.Observation) {
 	o.Strays = append(o.Strays, plan.Job{Name: "stray", UID: "stray-uid"})
+}
+
+func strayDeleting(o *plan.Observation) {
+	o.Strays = append(o.Strays, plan.Job{Name: "stray", UID: "stray-uid", Deleting: true})
 }
 
 func jobDeleting(o *plan.Observation) { o.Job.Deleting = true }

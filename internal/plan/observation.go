@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -24,6 +26,13 @@ type Observation struct {
 	// Floor is the highest token in the status of any ReportJob with this jobID in the namespace, this one's included, in
 	// decimal; empty when there is none, or when this one needs no lease. Redis may have lost it with its data.
 	Floor string
+	// Longest is the longest leaseDuration of any ReportJob with this jobID in the namespace; 0 when there is none, or when this
+	// one needs no lease.
+	Longest time.Duration
+	// Siblings are the other executions of this jobID in the namespace whose end is not proven, by the names of their ReportJobs;
+	// empty when this ReportJob neither needs a lease nor has one without a Job. Of a live observation those whose ReportJob is not
+	// finished were read live, after ReportJob; a Job or pod of any other may come from the cache.
+	Siblings []Sibling
 	// Live says that ReportJob, Job, Strays and Pods were all read from the API server for this decision, in this order
 	// (Pods last), and none from a cache. What cannot be taken back is decided on a live observation only.
 	Live bool

@@ -2,9 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 )
 
 // Result is what became of one action. The set is closed.
@@ -56,13 +59,25 @@ func (r LeaseHeldByOther) poll() time.Duration {
 	return min(max(r.ExpiresIn, shortestPoll), longestPoll)
 }
 
-// end says when the lease ends if nothing happens; a key without an expiry does not.
+// end says when the lease ends if nothing happens; a key without an expiry does not. It names no time: what is written once
+// would be wrong after the next renewal.
 func (r LeaseHeldByOther) end() string {
 	if r.ExpiresIn == 0 {
-		return "never expires: remove the key in Redis if nobody holds it any more"
+		return ", which never expires: remove the key in Redis if nobody holds it any more"
 	}
-	return fmt.Sprintf("expires in %s unless it is renewed", r.ExpiresIn.Round(time.Millisecond))
+	return ""
 }
+
+// LeaseQuarantined means: nobody is known to hold the lease, and Redis may have forgotten who does; nothing was granted.
+type LeaseQuarantined struct {
+	// Left is for how long nothing is granted, at most.
+	Left time.Duration
+	// Why says in words what makes Redis doubtful.
+	Why string
+}
+
+// poll is when to ask again.
+func (r LeaseQuarantined) poll() time.Duration { return min(max(r.Left, shortestPoll), longestPoll) }
 
 // AcquireUnknown means: whether the lease was granted is unknown. Nothing starts under it; a grant lapses by itself.
 type AcquireUnknown struct {
@@ -78,6 +93,33 @@ type StoreUnreachable struct {
 	Address string
 	// Message says what happened.
 	Message string
+	// Advice says what to do about an answer by which Redis, or the operator for it, refuses; empty when there was no answer.
+	Advice string
+}
+
+// reason tells an answer from silence.
+func (r StoreUnreachable) reason() string {
+	if r.Advice != "" {
+		return v1alpha1.ReasonStoreRefuses
+	}
+	return v1alpha1.ReasonUnreachable
+}
+
+// text says what happened to a request and what to do; request says in words which it was.
+func (r StoreUnreachable) text(request string) string {
+	if r.Advice != "" {
+		return fmt.Sprintf("Redis at %s refuses %s: %s %s", r.Address, request, sentence(r.Message), sentence(r.Advice))
+	}
+	return fmt.Sprintf("Redis at %s cannot be reached with %s: %s", r.Address, request, sentence(r.Message))
+}
+
+// sentence ends a text as a sentence, once.
+func sentence(text string) string {
+	text = strings.TrimRight(text, ". \n")
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") {
+		return text
+	}
+	return text + "."
 }
 
 // JobCreated means: the Job exists, made now or, by this or another operator, before.
@@ -116,6 +158,7 @@ func (Done) isResult()             {}
 func (Failed) isResult()           {}
 func (LeaseGranted) isResult()     {}
 func (LeaseHeldByOther) isResult() {}
+func (LeaseQuarantined) isResult() {}
 func (AcquireUnknown) isResult()   {}
 func (StoreUnreachable) isResult() {}
 func (JobCreated) isResult()       {}

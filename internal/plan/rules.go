@@ -12,12 +12,13 @@ type rule struct {
 // one, and what is recorded comes before what is merely seen, so that a recorded loss outlives a later success.
 var rules = []rule{
 	// The end of the object and of the report.
-	{"LetGo", letGo},                 // deleted, and nothing of ours runs or ever ran: take the finalizer off
-	{"RemoveLateJob", removeLateJob}, // the end is recorded, yet something appeared afterwards: delete that
-	{"StayFinished", stayFinished},   // finished: nothing changes any more
-	{"ConfirmStop", confirmStop},     // a stop is recorded and no pod of the token lives: say so
-	{"Stop", stop},                   // a stop is recorded: carry it out, again and again
-	{"FinishReport", finishReport},   // the outcome is recorded: give the lease back or let it lapse, then finish
+	{"LetGo", letGo},                   // deleted, and nothing of ours runs or ever ran: take the finalizer off
+	{"RemoveLateJob", removeLateJob},   // the end is recorded, yet something appeared afterwards: delete that
+	{"StayFinished", stayFinished},     // finished: nothing changes any more
+	{"GiveBackUnused", giveBackUnused}, // a stop is recorded and there never was a Job: wait for another lease
+	{"ConfirmStop", confirmStop},       // a stop is recorded and no pod of the token lives: say so
+	{"Stop", stop},                     // a stop is recorded: carry it out, again and again
+	{"FinishReport", finishReport},     // the outcome is recorded: give the lease back or let it lapse, then finish
 	// Reasons to stop, the gravest first. Each is recorded now and carried out later.
 	{"LeaseLost", leaseLost},
 	{"OwnershipUncertain", ownershipUncertain},
@@ -27,12 +28,14 @@ var rules = []rule{
 	// Milder reasons to stop.
 	{"MaxRuntimeExceeded", maxRuntimeExceeded},
 	{"JobDisturbed", jobDisturbed},
+	{"GiveWay", giveWay}, // two executions of one jobID: the one without a Job, or the older one, makes room
 	// The way forward.
 	{"AdoptLease", adoptLease},         // an execution that this process does not renew yet
 	{"RemoveStrayJob", removeStrayJob}, // a Job of ours under another token: nothing starts beside it
+	{"GiveUpWaiting", giveUpWaiting},   // the lease was not free in time
+	{"WaitForSibling", waitForSibling}, // another execution of the jobID is not proven ended: nothing starts beside it
 	{"CreateJob", createJob},           // an execution is written down and has no Job
 	{"Watch", watch},                   // an execution starts or runs
-	{"GiveUpWaiting", giveUpWaiting},   // the lease was not free in time
 	{"AcquireLease", acquireLease},     // everything else: ask for the lease
 }
 

@@ -19,11 +19,7 @@ func letGo(m *matter) *draft {
 	if !m.Live {
 		return m.live()
 	}
-	d := m.draft().do(m.forget()...)
-	if hasFinalizer(m.ReportJob) {
-		d.do(RemoveFinalizer{})
-	}
-	return d
+	return m.draft().do(m.forget()...).do(m.releaseObject()...)
 }
 
 // removeLateJob deletes what appears after the end: a Job that an operator created from an outdated view, or a second pod
@@ -75,7 +71,7 @@ func (m *matter) lateJob() *Job {
 		return nil
 	}
 	refused := m.completion != nil && m.completion.Reason == v1alpha1.ReasonJobRefused
-	if m.stop != nil || refused || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
+	if m.stop != nil || refused || job.Suspended || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
 		return job
 	}
 	return nil
@@ -98,7 +94,16 @@ func stayFinished(m *matter) *draft {
 	if !m.finished {
 		return nil
 	}
-	return m.draft().do(m.forget()...)
+	return m.draft().do(m.forget()...).do(m.releaseObject()...)
+}
+
+// releaseObject takes the finalizer off, if it is there: nothing of the report is left to wait for, and a deletion must not need an
+// operator.
+func (m *matter) releaseObject() []Action {
+	if !hasFinalizer(m.ReportJob) {
+		return nil
+	}
+	return []Action{RemoveFinalizer{}}
 }
 
 // forget is what an engine that tracks the lease of a finished execution is told.

@@ -68,12 +68,16 @@ func TestRemoveLateJob(t *testing.T) {
 			want: view{Rule: "RemoveLateJob", Phase: "Completing", Reason: "JobRefused", After: 5 * time.Second,
 				Actions: []plan.Action{aJob}},
 		},
+		"a Job that somebody suspended after its end": {
+			obs:  running(exited(0), podSeen, ended, over("Succeeded"), jobSuspended),
+			want: view{Rule: "RemoveLateJob", Phase: "Succeeded", After: 5 * time.Second, Actions: []plan.Action{aJob}},
+		},
 		"not the Job of a success": {
-			obs:  running(exited(0), podSeen, ended, over("Succeeded"), lease(plan.LeaseUntracked)),
+			obs:  running(exited(0), podSeen, ended, over("Succeeded"), lease(plan.LeaseUntracked), noFinalizer),
 			want: view{Rule: "StayFinished", Phase: "Succeeded"},
 		},
 		"not the Job that is being deleted": {
-			obs:  running(stoppedAndOver, jobDeleting, exited(1)),
+			obs:  running(stoppedAndOver, jobDeleting, exited(1), noFinalizer),
 			want: view{Rule: "StayFinished", Phase: "Failed"},
 		},
 	})
@@ -84,7 +88,8 @@ func TestAFinishedReportJobStaysAsItIs(t *testing.T) {
 	obs := running(exited(0), podSeen, ended, over("Succeeded"))
 	obs.ReportJob.Status.ObservedGeneration = 1
 	got := plan.Decide(obs, noon)
-	want := plan.Decision{Rule: "StayFinished", Status: obs.ReportJob.Status, Actions: aDone, At: noon, Lease: held}
+	want := plan.Decision{Rule: "StayFinished", Status: obs.ReportJob.Status, Actions: []plan.Action{aForget, plan.RemoveFinalizer{}},
+		At: noon, Lease: held}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decision (-want +got):\n%s", diff)
 	}
@@ -111,7 +116,9 @@ func TestConfirmStop(t *testing.T) {
 		"the pod is gone before it was recorded": {
 			running(stopped("Deleted"), noPod, noJob), confirmed("Deleted", "Stopped/Deleted")},
 		"there never was a Job": {
-			running(stopped("LeaseLost"), noJobYet, noPod, noJob), confirmed("LeaseLost", "Stopped/LeaseLost/ended")},
+			running(stopped("Deleted"), noJobYet, noPod, noJob), confirmed("Deleted", "Stopped/Deleted/ended")},
+		"there never was a Job, and the ReportJob is being deleted": {
+			running(stopped("LeaseLost"), noJobYet, noPod, noJob, deleted), confirmed("LeaseLost", "Stopped/LeaseLost/ended")},
 		"a disturbed Job may have had another pod": {
 			running(stopped("JobDisturbed"), podSeen, exited(0), jobDeleting), confirmed("JobDisturbed", "Stopped/JobDisturbed")},
 		"a Job of somebody else is left alone": {
@@ -120,6 +127,8 @@ func TestConfirmStop(t *testing.T) {
 			running(stopped("PodVanished"), podSeen, noPod, jobDeleting), vanished},
 	})
 }
+
+func jobSuspended(o *plan.Observation) { o.Job.Suspended = true }
 
 func foreignJob(o *plan.Observation) { o.Job.Ours = false }
 

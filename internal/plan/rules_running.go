@@ -23,21 +23,34 @@ func adoptLease(m *matter) *draft {
 	return d.do(AdoptLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey}).after(recheck)
 }
 
-// removeStrayJob deletes Jobs of ours that carry another token. Nothing starts before they are gone.
+// removeStrayJob deletes Jobs of ours that carry another token. Nothing starts before they are gone; what has started is watched
+// meanwhile.
 func removeStrayJob(m *matter) *draft {
 	if len(m.Strays) == 0 {
+		return nil
+	}
+	wanted := deleteJobs(m.Strays)
+	started := m.underWay() && !m.isUnused()
+	if started && len(wanted) == 0 {
 		return nil
 	}
 	if !m.Live {
 		return m.live()
 	}
-	d := m.draft().after(recheck)
-	if m.execution == nil {
-		d.phase(v1alpha1.PhaseWaiting, v1alpha1.ReasonJobDisturbed,
-			fmt.Sprintf("Job %s belongs to this ReportJob and to no execution of it. It is deleted before anything starts.",
-				m.Strays[0].Name))
+	if started { // what runs already is watched all the same
+		d := watch(m).do(wanted...)
+		d.sooner(recheck)
+		return d
 	}
-	return d.do(deleteJobs(m.Strays)...)
+	d := m.draft().after(recheck)
+	phase := v1alpha1.PhaseWaiting
+	if m.execution != nil {
+		phase = v1alpha1.PhaseStarting
+	}
+	d.phase(phase, v1alpha1.ReasonJobDisturbed,
+		fmt.Sprintf("Job %s belongs to this ReportJob and to no execution of it. It is deleted before anything starts.",
+			m.Strays[0].Name))
+	return d.do(wanted...)
 }
 
 // createJob creates the Job of an execution that an earlier reconcile wrote down, while its lease is known to be held. The
@@ -52,6 +65,9 @@ func createJob(m *matter) *draft {
 	d := m.draft()
 	d.held(m.Lease)
 	d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonLeaseAcquired, fmt.Sprintf("Creating Job %s.", m.execution.Job))
+	if !hasFinalizer(m.ReportJob) {
+		d.do(AddFinalizer{})
+	}
 	return d.do(CreateJob{Name: m.execution.Job}).after(recheck)
 }
 
@@ -61,7 +77,7 @@ func watch(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
-	d.store(m.Lease.StoreError)
+	d.store(v1alpha1.ReasonUnreachable, m.Lease.StoreError)
 	d.held(m.Lease)
 	d.after(m.remainingRuntime())
 	if m.Lease.StoreError != "" {
@@ -111,7 +127,7 @@ func (d *draft) held(lease LeaseView) {
 }
 
 // store keeps the condition StoreReachable by the error of the last request, empty for none, and tells of its changes.
-func (d *draft) store(storeError string) {
+func (d *draft) store(reason, storeError string) {
 	condition := v1alpha1.ConditionStoreReachable
 	if storeError == "" {
 		message := "Redis answers."
@@ -122,7 +138,7 @@ func (d *draft) store(storeError string) {
 		return
 	}
 	if !meta.IsStatusConditionFalse(d.status.Conditions, condition) {
-		d.note(EventStoreUnreachable, warning(v1alpha1.EventStoreUnreachable), v1alpha1.ReasonUnreachable, storeError)
-		d.condition(condition, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, storeError)
+		d.note(EventStoreUnreachable, warning(v1alpha1.EventStoreUnreachable), reason, storeError)
+		d.condition(condition, metav1.ConditionFalse, reason, storeError)
 	}
 }

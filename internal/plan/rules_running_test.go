@@ -36,7 +36,13 @@ func TestRemoveStrayJob(t *testing.T) {
 		"until it is gone": {fresh(strayDeleting), view{
 			Rule: "RemoveStrayJob", Phase: "Waiting", Reason: "JobDisturbed", After: 5 * time.Second}},
 		"beside a running report": {running(stray), view{
-			Rule: "RemoveStrayJob", Phase: "Starting", Actions: remove, After: 5 * time.Second}},
+			Rule: "RemoveStrayJob", Phase: "Running", Reason: "PodRunning", Actions: remove, After: 5 * time.Second,
+			Conditions: map[string]string{"StoreReachable": "True/Reachable"}, Events: []string{"report_running/ReportRunning"}}},
+		"a stray Job that is being deleted does not keep a report from being watched": {running(strayDeleting), view{
+			Rule: "Watch", Phase: "Running", Reason: "PodRunning", After: 19 * time.Minute,
+			Conditions: map[string]string{"StoreReachable": "True/Reachable"}, Events: []string{"report_running/ReportRunning"}}},
+		"but it keeps one from starting": {running(noJob, noPod, noJobYet, strayDeleting), view{
+			Rule: "RemoveStrayJob", Phase: "Starting", Reason: "JobDisturbed", After: 5 * time.Second}},
 	})
 }
 

@@ -37,7 +37,7 @@ func ownershipUncertain(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
-	d.store(m.Lease.StoreError)
+	d.store(v1alpha1.ReasonUnreachable, m.Lease.StoreError)
 	return d.requestStop(v1alpha1.ReasonOwnershipUncertain, d.uncertain(m))
 }
 
@@ -71,7 +71,7 @@ func detail(lease LeaseView, otherwise string) string {
 	if lease.Detail == "" {
 		return otherwise
 	}
-	return strings.TrimSuffix(lease.Detail, ".") + "."
+	return sentence(lease.Detail)
 }
 
 // deleted stops the report of a ReportJob that is being deleted.

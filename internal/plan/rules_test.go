@@ -14,9 +14,9 @@ import (
 func TestTheRulesAreTriedInThisOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"LetGo", "RemoveLateJob", "StayFinished", "ConfirmStop", "Stop", "FinishReport",
-		"LeaseLost", "OwnershipUncertain", "Deleted", "RecordOutcome", "MaxRuntimeExceeded", "JobDisturbed",
-		"AdoptLease", "RemoveStrayJob", "CreateJob", "Watch", "GiveUpWaiting", "AcquireLease",
+		"LetGo", "RemoveLateJob", "StayFinished", "GiveBackUnused", "ConfirmStop", "Stop", "FinishReport",
+		"LeaseLost", "OwnershipUncertain", "Deleted", "RecordOutcome", "MaxRuntimeExceeded", "JobDisturbed", "GiveWay",
+		"AdoptLease", "RemoveStrayJob", "GiveUpWaiting", "WaitForSibling", "CreateJob", "Watch", "AcquireLease",
 	}
 	if diff := cmp.Diff(want, plan.RuleNames()); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
@@ -45,6 +45,7 @@ func TestWhatIsGraverOrRecordedDecides(t *testing.T) {
 		"the adoption before a stray Job":     {running(stray, lease(plan.LeaseUntracked)), "AdoptLease"},
 		"a stray Job before the first Job":    {running(noJob, noPod, noJobYet, stray), "RemoveStrayJob"},
 		"a stray Job before the lease":        {fresh(stray), "RemoveStrayJob"},
+		"a lost lease before a sibling":       {unused(beside(aSibling), lease(plan.LeaseLost)), "LeaseLost"},
 		"a recorded stop before a loss":       {running(stopped(v1alpha1.ReasonDeleted), lease(plan.LeaseLost)), "Stop"},
 		"a recorded stop before a success":    {running(stopped(v1alpha1.ReasonLeaseLost), exited(0), jobDeleting), "ConfirmStop"},
 		"a recorded end before a loss":        {running(exited(0), podSeen, lease(plan.LeaseLost), ended), "FinishReport"},

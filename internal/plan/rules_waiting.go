@@ -9,7 +9,7 @@ import (
 
 // giveUpWaiting ends a ReportJob without an execution whose lease was not free in time. Nothing of it ever ran.
 func giveUpWaiting(m *matter) *draft {
-	if m.now.Before(m.waitEnd()) {
+	if m.execution != nil || m.now.Before(m.waitEnd()) {
 		return nil
 	}
 	d := m.draft()
@@ -34,8 +34,5 @@ func acquireLease(m *matter) *draft {
 	if d.status.Phase == "" {
 		d.phase(v1alpha1.PhasePending, v1alpha1.ReasonAccepted, "The ReportJob is accepted.")
 	}
-	if !hasFinalizer(m.ReportJob) {
-		d.do(AddFinalizer{})
-	}
-	return d.do(AcquireLease{Floor: m.Floor}).after(until(m.waitEnd(), m.now))
+	return d.do(AcquireLease{Floor: m.Floor, Longest: m.Longest}).after(until(m.waitEnd(), m.now))
 }

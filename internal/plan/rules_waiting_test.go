@@ -52,11 +52,11 @@ func TestAcquireLease(t *testing.T) {
 	floor := func(o *plan.Observation) { o.Floor = "41" }
 	zero := func(o *plan.Observation) { o.ReportJob.Spec.Contention.Timeout = "0s" }
 	first := view{Rule: "AcquireLease", Phase: "Pending", Reason: "Accepted", After: time.Hour,
-		Actions: []plan.Action{plan.AddFinalizer{}, plan.AcquireLease{}}}
+		Actions: []plan.Action{plan.AcquireLease{}}}
 	impatient := first
 	impatient.After = time.Millisecond
 	checkDecisions(t, map[string]decision{
-		"the finalizer first":    {fresh(), first},
+		"without the finalizer":  {fresh(), first},
 		"with no patience, once": {fresh(zero), impatient},
 		"above every earlier token": {fresh(finalizer, floor), view{Rule: "AcquireLease", Phase: "Pending", Reason: "Accepted",
 			After: time.Hour, Actions: []plan.Action{plan.AcquireLease{Floor: "41"}}}},

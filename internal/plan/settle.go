@@ -37,7 +37,9 @@ func (d *draft) settle(action Action, result Result) {
 	case CreateJob:
 		d.settleCreate(result)
 	case ReleaseLease:
-		d.settleRelease(result, a.Once)
+		if d.status.Execution != nil { // of an execution that was not used nothing is left to tell
+			d.settleRelease(result, a.Once)
+		}
 	}
 }
 
@@ -56,25 +58,33 @@ func (d *draft) settleAcquire(result Result) {
 	case LeaseGranted:
 		d.granted(r)
 	case LeaseHeldByOther:
-		d.store("")
+		d.store("", "")
 		d.heldByOther(r)
+	case LeaseQuarantined:
+		d.store("", "")
+		d.quarantined(r)
 	case AcquireUnknown:
-		message := fmt.Sprintf("Redis at %s gave no usable answer to the request for the lease: %s. A grant nobody knows of"+
-			" runs out within one leaseDuration; trying again.", r.Address, r.Message)
-		d.store(message)
+		message := fmt.Sprintf("Redis at %s gave no usable answer to the request for the lease: %s A grant nobody knows of"+
+			" runs out within one leaseDuration; trying again.", r.Address, sentence(r.Message))
+		d.store(v1alpha1.ReasonUnreachable, message)
 		d.wait(v1alpha1.ReasonAcquireUnknown, message, EventAcquireUnknown, Notice{})
 		d.sooner(storeRetry)
 	case StoreUnreachable:
-		message := unreachable(r)
-		d.store(message)
-		d.wait(v1alpha1.ReasonUnreachable, message, "", Notice{})
+		message := r.text("the request for the lease") +
+			" Nothing starts without a lease; the report proceeds by itself when Redis grants it."
+		d.store(r.reason(), message)
+		d.wait(r.reason(), message, "", Notice{})
 		d.sooner(storeRetry)
 	}
 }
 
-func unreachable(r StoreUnreachable) string {
-	return fmt.Sprintf("Redis at %s cannot be reached: %s. Nothing starts without a lease; the report proceeds by itself when"+
-		" Redis is back.", r.Address, r.Message)
+// quarantined waits until every lease that Redis may have forgotten is over.
+func (d *draft) quarantined(r LeaseQuarantined) {
+	message := fmt.Sprintf("Nobody is known to hold the lease, and nothing is granted until %s at the latest: %s"+
+		" A report that still runs under a forgotten lease is stopped by then.",
+		d.now.Add(r.Left).UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339), sentence(r.Why))
+	d.wait(v1alpha1.ReasonQuarantined, message, EventQuarantined, normal(v1alpha1.EventWaitingForLease))
+	d.sooner(r.poll())
 }
 
 // granted writes the execution down, before there is anything to run under it.
@@ -85,7 +95,7 @@ func (d *draft) granted(r LeaseGranted) {
 	}
 	d.status.LastToken, d.status.Holder = r.Token, r.Job
 	d.lease = LeaseView{Phase: LeaseHeld}
-	d.store("")
+	d.store("", "")
 	message := fmt.Sprintf("The lease %s is granted with fencing token %s.", r.LeaseKey, r.Token)
 	d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonLeaseAcquired, message)
 	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionTrue, v1alpha1.ReasonLeaseAcquired, message)
@@ -105,7 +115,7 @@ func (d *draft) guardOff() {
 func (d *draft) heldByOther(r LeaseHeldByOther) {
 	r.Owner = clipTo(strings.ToValidUTF8(r.Owner, "?"), maxOwner)
 	holder := strings.TrimSuffix(r.Owner+"|"+r.Token, "|")
-	message := fmt.Sprintf("%s holds the lease, which %s. The report starts when the lease is free; delete the ReportJob to"+
+	message := fmt.Sprintf("%s holds the lease%s. The report starts when the lease is free; delete the ReportJob to"+
 		" stop waiting.", r.holder(), r.end())
 	if holder != d.status.Holder || d.status.Reason != v1alpha1.ReasonLeaseHeldByOther {
 		d.status.Holder = holder
@@ -117,10 +127,7 @@ func (d *draft) heldByOther(r LeaseHeldByOther) {
 // wait says what a report waits for. It is told anew only when the reason changes or the holder does, so that waiting costs
 // the API server nothing.
 func (d *draft) wait(reason, message, event string, notice Notice) {
-	if d.status.WaitingSince == nil {
-		at := microTime(d.now)
-		d.status.WaitingSince = &at
-	}
+	d.beginWait()
 	if event != "" && (d.status.Reason != reason || reason == v1alpha1.ReasonLeaseHeldByOther) {
 		d.note(event, notice, reason, message)
 	}
@@ -146,8 +153,8 @@ func (d *draft) settleCreate(result Result) {
 		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated, message)
 		d.note(EventJobCreated, normal(v1alpha1.EventJobCreated), v1alpha1.ReasonJobCreated, message)
 	case JobRefused:
-		message := fmt.Sprintf("Job %s is refused: %s. Nothing ran; mend spec.jobTemplate and apply the report under another"+
-			" name.", d.status.Execution.Job, r.Message)
+		message := fmt.Sprintf("Job %s is refused: %s Nothing ran; mend spec.jobTemplate and apply the report under another"+
+			" name.", d.status.Execution.Job, sentence(r.Message))
 		d.note(EventJobRefused, Notice{}, v1alpha1.ReasonJobRefused, message)
 		d.complete(v1alpha1.Completion{
 			Outcome: v1alpha1.OutcomeFailed, Reason: v1alpha1.ReasonJobRefused, Message: message, ProcessEnded: true,
@@ -159,37 +166,38 @@ func (d *draft) settleCreate(result Result) {
 func (d *draft) settleRelease(result Result, once bool) {
 	switch r := result.(type) {
 	case LeaseReleased:
-		d.store("")
+		d.store("", "")
 		message := fmt.Sprintf("The lease with fencing token %s is given back.", d.status.Execution.Token)
 		d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionFalse, v1alpha1.ReasonLeaseReleased, message)
 		d.note(EventReleased, normal(v1alpha1.EventLeaseReleased), v1alpha1.ReasonLeaseReleased, message)
 		d.finish()
 	case LeaseGone:
-		d.store("")
+		d.store("", "")
 		d.lapse("The lease was free already when it was to be given back.")
 		d.finish()
 	case LeaseOfOther:
-		d.store("")
+		d.store("", "")
 		d.lapse(fmt.Sprintf("The lease was taken over by execution %s with fencing token %s before it was given back.",
 			r.Owner, r.Token))
 		d.finish()
 	case ReleaseUnknown:
-		d.unreleased(fmt.Sprintf("Redis at %s gave no usable answer to the release of the lease: %s.", r.Address, r.Message), once)
+		d.unreleased(v1alpha1.ReasonUnreachable, fmt.Sprintf("Redis at %s gave no usable answer to the release of the lease: %s",
+			r.Address, sentence(r.Message)), once)
 	case StoreUnreachable:
-		d.unreleased(fmt.Sprintf("Redis at %s cannot be reached to give the lease back: %s.", r.Address, r.Message), once)
+		d.unreleased(r.reason(), r.text("the release of the lease"), once)
 	}
 }
 
 // unreleased lets a lease lapse whose release is tried once, and keeps any other report waiting for Redis.
-func (d *draft) unreleased(message string, once bool) {
-	d.store(message)
+func (d *draft) unreleased(reason, message string, once bool) {
+	d.store(reason, message)
 	if once {
 		d.lapse(message + " It runs out by itself.")
 		d.finish()
 		return
 	}
-	if d.status.Reason != v1alpha1.ReasonUnreachable {
-		d.phase(v1alpha1.PhaseCompleting, v1alpha1.ReasonUnreachable, message+" Trying again.")
+	if d.status.Reason != reason {
+		d.phase(v1alpha1.PhaseCompleting, reason, message+" Trying again.")
 	}
 	d.requeueAfter = storeRetry
 }

@@ -63,14 +63,14 @@ func TestSettleAcquireLease(t *testing.T) {
 	}
 	refused := plan.StoreUnreachable{Address: "r:6379", Message: "connection refused"}
 	checkSettlements(t, map[string]settlement{
-		"granted": {fresh(), results(plan.Done{}, plan.LeaseGranted{Owner: "0wner", Token: "7", LeaseKey: "key", Job: "job"}),
+		"granted": {fresh(), results(plan.LeaseGranted{Owner: "0wner", Token: "7", LeaseKey: "key", Job: "job"}),
 			view{Phase: "Starting", Reason: "LeaseAcquired", After: 5 * time.Second,
 				Conditions: map[string]string{"LeaseHeld": "True/LeaseAcquired", "StoreReachable": "True/Reachable",
 					"Guarded": "False/GuardOff"},
 				Events: []string{"lease_acquired/LeaseAcquired", "guard_off/GuardOff"}}, []string{"token 7"}},
-		"held by another": {fresh(), results(plan.Done{}, other),
+		"held by another": {fresh(), results(other),
 			waits("LeaseHeldByOther", "True/Reachable", 3*time.Second, "lease_waiting/WaitingForLease"),
-			[]string{"other", "token 5", "3s", "delete the ReportJob"}},
+			[]string{"other", "token 5", "delete the ReportJob"}},
 		"still held by it": {same, expiring(time.Minute), waits("LeaseHeldByOther", "", 5*time.Second),
 			[]string{"Execution other holds the lease."}},
 		"about to run out": {same, expiring(time.Millisecond), waits("LeaseHeldByOther", "", 250*time.Millisecond), nil},
@@ -78,11 +78,22 @@ func TestSettleAcquireLease(t *testing.T) {
 			waits("LeaseHeldByOther", "", time.Second, "lease_waiting/WaitingForLease"), []string{"third", "token 6"}},
 		"Redis cannot be reached": {fresh(finalizer), results(refused),
 			waits("StoreUnreachable", "False/StoreUnreachable", 2*time.Second, "store_unreachable/StoreUnreachable"),
-			[]string{"r:6379", "connection refused", "by itself"}},
+			[]string{"r:6379", "connection refused.", "by itself"}},
+		"Redis refuses": {fresh(finalizer), results(
+			plan.StoreUnreachable{Address: "r:6379", Message: "NOAUTH Authentication required.", Advice: "Give a password"}),
+			waits("StoreRefuses", "False/StoreRefuses", 2*time.Second, "store_unreachable/StoreUnreachable"),
+			[]string{"refuses the request for the lease: NOAUTH Authentication required. Give a password. Nothing"}},
+		"Redis asks back": {fresh(finalizer), results(
+			plan.StoreUnreachable{Address: "r:6379", Message: "is the clock wrong?", Advice: "Look."}),
+			waits("StoreRefuses", "False/StoreRefuses", 2*time.Second, "store_unreachable/StoreUnreachable"),
+			[]string{"is the clock wrong? Look. Nothing"}},
+		"Redis may have forgotten": {fresh(), results(plan.LeaseQuarantined{Left: 2500 * time.Millisecond, Why: "It lost data."}),
+			waits("LeaseQuarantined", "True/Reachable", 2500*time.Millisecond, "lease_quarantined/WaitingForLease"),
+			[]string{"until 2026-11-02T12:00:03Z at the latest: It lost data. A"}},
 		"the outcome is unknown": {fresh(finalizer), results(plan.AcquireUnknown{Address: "r:6379", Message: "timeout"}),
 			waits("AcquireUnknown", "False/StoreUnreachable", 2*time.Second, "store_unreachable/StoreUnreachable",
 				"lease_acquire_unknown/"), []string{"r:6379", "timeout", "runs out"}},
-		"the finalizer could not be added": {fresh(), results(plan.Failed{Message: "conflict"}),
+		"it could not be asked for": {fresh(), results(plan.Failed{Message: "conflict"}),
 			view{Phase: "Pending", Reason: "Accepted", After: 2 * time.Second}, []string{"conflict"}},
 	})
 }

@@ -181,6 +181,7 @@ func (w *world) secondPod(name string) {
 		w.doubled[w.jobIDs[job.owner]] = true
 		w.unseen(w.jobIDs[job.owner])
 		w.taint(w.jobIDs[job.owner], "the Job controller made a second pod")
+		w.exceed(w.jobIDs[job.owner])
 		w.createPod(&job)
 	}
 	for _, o := range w.operators {
@@ -201,6 +202,7 @@ func (w *world) unseen(jobID string) {
 func (w *world) copyJob(of string) {
 	job := w.api.jobs[of]
 	w.taint(w.jobIDs[job.owner], "somebody copied a Job")
+	w.exceed(w.jobIDs[job.owner])
 	name := w.unique("copy")
 	w.api.jobs[name] = simJob{
 		Job: plan.Job{Name: name, UID: types.UID(name)}, owner: job.owner, token: "0",

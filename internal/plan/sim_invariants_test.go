@@ -70,7 +70,7 @@ func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
 		w.fail("completion %+v became %+v", old.Completion, next.Completion)
 	}
 	uncertain := v1alpha1.ConditionOwnershipUncertain
-	if meta.IsStatusConditionTrue(old.Conditions, uncertain) && !meta.IsStatusConditionTrue(next.Conditions, uncertain) {
+	if next.Execution != nil && meta.IsStatusConditionTrue(old.Conditions, uncertain) && !meta.IsStatusConditionTrue(next.Conditions, uncertain) {
 		w.fail("a report that was uncertain is so no more")
 	}
 	w.checkExecution(after.Name, old, next)
@@ -81,16 +81,27 @@ func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
 
 // checkExecution: an execution stays the same one, and a stop the same stop.
 func (w *world) checkExecution(name string, old, next *v1alpha1.ReportJobStatus) {
+	was, is := executionOf(old), executionOf(next)
+	if is == (leaseKey{}) && is != was {
+		w.checkUnused(was)
+		return
+	}
 	if old.Stop != nil && (next.Stop == nil || old.Stop.Reason != next.Stop.Reason) {
 		w.fail("stop %+v became %+v", old.Stop, next.Stop)
 	}
-	was, is := executionOf(old), executionOf(next)
 	if was == (leaseKey{}) && is != was {
 		w.written[name] = append(w.written[name], is.owner)
 		return
 	}
 	if was != is || (old.Execution != nil && old.Execution.Job != next.Execution.Job) {
 		w.fail("execution %+v became %+v", old.Execution, next.Execution)
+	}
+}
+
+// checkUnused: an execution goes away only if nothing runs or can start under it.
+func (w *world) checkUnused(key leaseKey) {
+	if w.mayRun(key.token, key.lease) && !w.beyond[key.lease] {
+		w.fail("execution %+v is withdrawn, and something runs under it", key)
 	}
 }
 
@@ -162,7 +173,14 @@ func (w *world) checkCreate(r *reconcile) {
 	}
 	jobID := r.obs.ReportJob.JobID()
 	stored := w.api.reportJobs[r.name]
-	recorded := stored != nil && stored.Status.Completion != nil
+	if stored != nil && stored.DeletionTimestamp == nil && executionOf(&stored.Status).owner == execution.Owner &&
+		!slices.Contains(stored.Finalizers, v1alpha1.Finalizer) {
+		w.fail("Job of a ReportJob without the finalizer: %+v", execution)
+	}
+	recorded := stored != nil && (stored.Status.Completion != nil || executionOf(&stored.Status).owner != execution.Owner)
+	if recorded || stored == nil {
+		w.exceed(jobID)
+	}
 	if held := w.redis.leases[jobID]; held.owner != execution.Owner || recorded {
 		if len(w.operators) == 1 && !w.tainted[jobID] {
 			w.fail("the only operator created a Job too late")

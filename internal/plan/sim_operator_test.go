@@ -107,11 +107,12 @@ func (o *operator) wake() bool {
 
 func (o *operator) sight(name string) string {
 	obs := o.cache.observe(name)
+	o.w.observeSiblings(obs, &o.cache, &o.cache)
 	view := plan.LeaseView{}
 	if execution := obs.ReportJob.Status.Execution; execution != nil {
 		view = o.view(execution.Owner)
 	}
-	return fmt.Sprint(obs.ReportJob.ResourceVersion, obs.Job, obs.Strays, obs.Pods, view)
+	return fmt.Sprint(obs.ReportJob.ResourceVersion, obs.Job, obs.Strays, obs.Pods, obs.Siblings, view)
 }
 
 func (o *operator) start(name string) {
@@ -136,6 +137,7 @@ func (o *operator) step() {
 		r.stage = stageReadPods
 	case stageReadPods:
 		o.w.api.observePods(&r.obs)
+		o.w.observeSiblings(&r.obs, &o.w.api, &o.cache)
 		r.obs.Live = true
 		o.decide(r, remember(r.obs, r.cached))
 	case stageAct:
@@ -163,6 +165,7 @@ func (o *operator) observe(r *reconcile) {
 		o.work = nil
 		return
 	}
+	o.w.observeSiblings(obs, &o.cache, &o.cache)
 	r.cached = *obs
 	o.decide(r, *obs)
 }
@@ -272,10 +275,11 @@ func (o *operator) doInCluster(r *reconcile, action plan.Action) plan.Result {
 			return plan.Failed{Message: "the ReportJob was changed meanwhile"}
 		}
 	case plan.RemoveFinalizer:
-		r.gone = o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) {
+		r.version = o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) {
 			reportJob.Finalizers = slices.DeleteFunc(reportJob.Finalizers, func(f string) bool { return f == v1alpha1.Finalizer })
-		}) != ""
-		if !r.gone {
+		})
+		r.gone = r.obs.ReportJob.DeletionTimestamp != nil && r.version != ""
+		if r.version == "" {
 			return plan.Failed{Message: "the ReportJob was changed meanwhile"}
 		}
 	case plan.CreateJob:

@@ -23,7 +23,7 @@ var (
 
 // faults are the kinds of trouble of one history.
 type faults struct {
-	crashes, staleCaches, lostReplies, redisAway, thefts, deletions, jobsDisturbed, vanishes, secondPods, refusals bool
+	crashes, staleCaches, lostReplies, redisAway, thefts, deletions, jobsDisturbed, vanishes, secondPods, refusals, lostData bool
 }
 
 // world is one history: a cluster, a Redis, operators, and what must hold of them.
@@ -45,8 +45,10 @@ type world struct {
 	// tainted are the jobIDs to which something outside the promise happened. Of them, doubled had a second pod, vanished
 	// one that vanished alive, and late something that nobody could see in time: a late Job, or both of these.
 	tainted, doubled, vanished, late map[string]bool
-	rules                            map[string]int
-	history                          []string
+	// beyond are those of which not even what the API server shows is promised.
+	beyond  map[string]bool
+	rules   map[string]int
+	history []string
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -55,12 +57,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0).UTC(), api: newObjects(),
 		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
 		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{},
-		late: map[string]bool{}, rules: map[string]int{},
+		late: map[string]bool{}, beyond: map[string]bool{}, rules: map[string]int{},
 		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{}},
 	}
 	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
 		&w.faults.thefts, &w.faults.deletions, &w.faults.jobsDisturbed, &w.faults.vanishes, &w.faults.secondPods,
-		&w.faults.refusals} {
+		&w.faults.refusals, &w.faults.lostData} {
 		*fault = w.oneIn(4)
 	}
 	w.patience = []int{3, 20, 200}[w.random.IntN(3)]
@@ -121,6 +123,7 @@ func (w *world) happen() {
 	}
 	w.orphaned()
 	w.checkOverlap()
+	w.checkShown()
 }
 
 func (w *world) refresh(o *operator) {
@@ -151,6 +154,7 @@ func (w *world) trouble(o *operator) {
 		{w.faults.crashes, 13, o.crash},
 		{w.faults.redisAway, 13, func() { w.redis.up = !w.redis.up }},
 		{w.faults.thefts, 40, func() { w.steal(w.jobIDs[w.api.reportJobsOwner(w)], w.oneIn(2)) }},
+		{w.faults.lostData, 20, w.forgetAll},
 		{w.faults.deletions, 40, func() { w.remove(pick(w, w.api.reportJobs)) }},
 		{w.faults.deletions && pod != "", 40, func() { w.deletePod(pod) }},
 		{w.faults.jobsDisturbed && job != "", 40, func() { w.disturbJob(job, w.oneIn(2)) }},
@@ -203,6 +207,7 @@ func (w *world) settle() {
 		}
 		w.orphaned()
 		w.checkOverlap()
+		w.checkShown()
 		w.pass(500 * time.Millisecond)
 	}
 	w.fail("not over: %+v", w.api.reportJobs)
@@ -211,7 +216,7 @@ func (w *world) settle() {
 // over says that every ReportJob is finished and that nothing of it lives.
 func (w *world) over() bool {
 	for _, reportJob := range w.api.reportJobs {
-		if !finished(&reportJob.Status) || reportJob.DeletionTimestamp != nil {
+		if !finished(&reportJob.Status) || len(reportJob.Finalizers) > 0 || reportJob.DeletionTimestamp != nil {
 			return false
 		}
 	}

@@ -57,6 +57,10 @@ const (
 	EventAcquired = "lease_acquired"
 	// EventGuardOff: nothing in the pod stops the report by itself.
 	EventGuardOff = "guard_off"
+	// EventUnused: the lease was granted and nothing ran under it.
+	EventUnused = "lease_unused"
+	// EventQuarantined: Redis may have forgotten who holds the lease.
+	EventQuarantined = "lease_quarantined"
 	// EventAdopting: a restarted operator asks Redis to confirm the lease.
 	EventAdopting = "lease_adopting"
 	// EventAdopted: Redis confirmed the lease to a restarted operator.
