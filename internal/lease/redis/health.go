@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,10 +86,10 @@ func (h *health) admit(ctx context.Context, n node, longest time.Duration) error
 		return err
 	}
 	report, err := entry.test(ctx, n)
-	if err != nil {
+	if report.At.IsZero() {
 		return err
 	}
-	return entry.verdict(report, h.policy)
+	return entry.verdict(report, h.policy) // without a new report, by the last one
 }
 
 // failedSince is the error of a self-test that another request began after the instant: many that wait for a node that is away
@@ -210,7 +212,7 @@ func (h *health) suspect(address string, err error) {
 
 // Health is what is known of the servers, for conditions and metrics.
 type Health struct {
-	// Nodes are the nodes that were asked for a lease or tested, in no order.
+	// Nodes are the nodes that were asked for a lease or tested, by address.
 	Nodes []NodeHealth
 	// NonceMismatches is how many replies belonged to another request, since the store was made.
 	NonceMismatches uint64
@@ -248,6 +250,7 @@ func (h *health) look() []NodeHealth {
 		})
 		entry.mu.Unlock()
 	}
+	slices.SortFunc(all, func(a, b NodeHealth) int { return strings.Compare(a.Address, b.Address) })
 	return all
 }
 

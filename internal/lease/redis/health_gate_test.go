@@ -135,3 +135,26 @@ func TestARenewalNeverWaitsForASelfTest(t *testing.T) {
 		t.Errorf("while the old report is being renewed: %v", err)
 	}
 }
+
+func TestAServerThatCannotBeTestedJustNowIsTakenAsItWas(t *testing.T) {
+	t.Parallel()
+	g := newGated(t)
+	if refused, err := g.ask(t, "a/a"); refused {
+		t.Fatal(err)
+	}
+	// The self-test's own ACQUIRE is refused, which is no finding.
+	if err := g.past.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	g.age(testInterval)
+	_, err := g.Acquire(t.Context(), lease.AcquireRequest{Scope: "b/b", Owner: leasetest.NewOwner(t), TTL: time.Minute})
+	if _, refused := errors.AsType[*lease.UnsafeError](err); refused || lease.OutcomeOf(err) != lease.NotExecuted {
+		t.Errorf("out of memory: %v", err)
+	}
+	if err := g.past.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if refused, err := g.ask(t, "b/b"); refused {
+		t.Errorf("when there is memory again: %v", err)
+	}
+}

@@ -39,7 +39,7 @@ func (s *Store) nodeOf(ctx context.Context, scope lease.Scope) (node, error) {
 		return node{}, &lease.NotExecutedError{Address: s.address, Cause: fmt.Errorf(
 			"which node of the Cluster keeps %s cannot be found out: %w", scope.LeaseKey(), err)}
 	}
-	return s.nodeAt(ctx, rdb), nil
+	return s.nodeAt(rdb), nil
 }
 
 func (s *Store) nodes(ctx context.Context) ([]node, error) {
@@ -49,20 +49,20 @@ func (s *Store) nodes(ctx context.Context) ([]node, error) {
 	}
 	nodes := make([]node, len(clients))
 	for i, rdb := range clients {
-		nodes[i] = s.nodeAt(ctx, rdb)
+		nodes[i] = s.nodeAt(rdb)
 	}
 	return nodes, nil
 }
 
 // nodeAt is the node that a client of the library is for. A primary behind Sentinels has their name for it, as its address may
 // change with every connection.
-func (s *Store) nodeAt(ctx context.Context, rdb *goredis.Client) node {
+func (s *Store) nodeAt(rdb *goredis.Client) node {
 	n := node{
 		address: s.address, rdb: rdb, cluster: s.control.isCluster(), user: cmp.Or(s.options.Username, "default"),
-		nonces: s.control.nonces,
+		nonces: s.control.nonces, draw: func(ctx context.Context) lease.Scope { return s.scratchAt(ctx, rdb) },
 	}
 	if n.cluster {
-		n.address, n.scratch = rdb.Options().Addr, s.scratchAt(ctx, rdb)
+		n.address = rdb.Options().Addr
 	}
 	return n
 }

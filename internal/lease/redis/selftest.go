@@ -25,7 +25,8 @@ const (
 type node struct {
 	address string
 	rdb     *goredis.Client
-	// scratch is a scope for a self-test, in one of the node's slots; empty: any.
+	// draw draws a scope for a self-test, in one of the node's slots; scratch is the one that was drawn.
+	draw    func(context.Context) lease.Scope
 	scratch lease.Scope
 	cluster bool
 	user    string
@@ -41,9 +42,7 @@ func newScratch() lease.Scope {
 
 // test finds out whether the node is fit to keep leases. An error says that it could not be found out.
 func (n node) test(ctx context.Context, before NodeReport) (NodeReport, error) {
-	if n.scratch == "" {
-		n.scratch = newScratch()
-	}
+	n.scratch = n.draw(ctx)
 	report := NodeReport{Address: n.address, At: time.Now()}
 	pipe := n.rdb.Pipeline()
 	info := pipe.Info(ctx)
