@@ -30,8 +30,9 @@ func StartRedis(t testing.TB, args ...string) (address string, server *exec.Cmd)
 	var output string
 	for range portAttempts {
 		port := freePort(t)
-		server, output = launch(t, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-			"--maxmemory-policy", "noeviction", "--dir", t.TempDir()}, args...))
+		// The other port is used in a Cluster only, where it would be 10000 above the first, which there need not be.
+		server, output = launch(t, append([]string{"--port", port, "--cluster-port", freePort(t), "--bind", "127.0.0.1",
+			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", t.TempDir()}, args...))
 		if server != nil {
 			return net.JoinHostPort("127.0.0.1", port), server
 		}

@@ -29,14 +29,22 @@ func waitForReplica(t *testing.T, r raw) {
 // waitForInfo waits until a section of INFO has a text.
 func waitForInfo(t *testing.T, r raw, section, text string) {
 	t.Helper()
+	waitForReply(t, text, func() (string, error) { return r.client.Info(t.Context(), section).Result() })
+}
+
+// waitForReply asks until the answer has a text.
+func waitForReply(t *testing.T, text string, ask func() (string, error)) {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		info, err := r.client.Info(t.Context(), section).Result()
-		r.must(err)
-		if strings.Contains(info, text) {
+		answer, err := ask()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(answer, text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no %s in\n%s", text, info)
+			t.Fatalf("no %s in\n%s", text, answer)
 		}
 	}
 }
