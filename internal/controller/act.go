@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,9 +26,11 @@ type acted struct {
 	letGo bool
 }
 
-// outrun says that somebody else was faster, so that the decision is void and there is nothing to tell of it. A grant is to
-// be dealt with in any case.
-func (a acted) outrun() bool { return apierrors.IsConflict(a.err) && a.granted == nil }
+// isVoid says that somebody else was faster, or may lead by now, so that the decision is void and there is nothing to tell of it.
+// A grant is to be dealt with in any case.
+func (a acted) isVoid() bool {
+	return (apierrors.IsConflict(a.err) || errors.Is(a.err, errNotLeading)) && a.granted == nil
+}
 
 // act carries the actions out in order and stops at the first that fails. It keeps the ReportJob of the observation up to
 // date with its own writes.
@@ -61,6 +64,9 @@ type actor struct {
 
 // carryOut does one action. An error means that it is right to try again.
 func (a *actor) carryOut(ctx context.Context, action plan.Action) (plan.Result, error) {
+	if !a.Leadership.MayAct() {
+		return nil, errNotLeading
+	}
 	switch action := action.(type) {
 	case plan.AcquireLease, plan.AdoptLease, plan.HaltRenewal, plan.ForgetLease, plan.ReleaseLease:
 		return a.aboutLease(ctx, action)

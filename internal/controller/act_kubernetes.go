@@ -34,6 +34,9 @@ func (a *actor) createJob(ctx context.Context, action plan.CreateJob) (plan.Resu
 	if phase := a.view(a.name, refOf(a.reportJob.Status.Execution)).Phase; phase != plan.LeaseHeld {
 		return nil, a.outdated(fmt.Errorf("the lease is %s", phase))
 	}
+	if !a.Leadership.MayAct() { // the live read took its time
+		return nil, errNotLeading
+	}
 	err = a.Client.Create(ctx, job)
 	switch {
 	case err == nil:

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -26,6 +27,8 @@ type ReportJobReconciler struct {
 	Store lease.Store
 	// Leases renews the leases that were granted.
 	Leases Leases
+	// Leadership says whether this process may act; nil if it has no rivals.
+	Leadership *Leadership
 	// Recorder takes events; it may drop any of them.
 	Recorder events.EventRecorder
 	// Metrics counts what is announced.
@@ -52,6 +55,9 @@ type ReportJobReconciler struct {
 
 // Reconcile takes a ReportJob one step further, or finds that there is nothing to do.
 func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if !r.Leadership.MayAct() {
+		return quietly(errNotLeading)
+	}
 	reportJob, err := r.get(ctx, request.NamespacedName)
 	if reportJob == nil {
 		return ctrl.Result{}, err
@@ -69,7 +75,7 @@ func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		decision = plan.Decide(*observation, r.Clock.Now())
 	}
 	acted := r.act(ctx, observation, decision.Actions)
-	if acted.outrun() {
+	if acted.isVoid() {
 		return quietly(acted.err)
 	}
 	settled := plan.Settle(decision, acted.results)
@@ -86,9 +92,18 @@ func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 // soon is when a reconcile that lost a race against another writer is run again: the watch brings the newer object by then.
 const soon = 50 * time.Millisecond
 
-// quietly makes a conflict a reason to look again, not an error: somebody else wrote first, and nothing went wrong.
+// unconfirmed is when a process looks again that cannot say whether it leads: by then its renewal is confirmed, or it ends.
+const unconfirmed = time.Second
+
+// errNotLeading stops a reconcile in front of its next effect.
+var errNotLeading = errors.New("whether this process still leads is not confirmed")
+
+// quietly makes a reason to look again of what is no error: somebody else wrote first, or may lead by now.
 func quietly(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
+	switch {
+	case errors.Is(err, errNotLeading):
+		return ctrl.Result{RequeueAfter: unconfirmed}, nil
+	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	return ctrl.Result{}, err

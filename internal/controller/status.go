@@ -22,6 +22,12 @@ func (r *ReportJobReconciler) writeStatus(
 		return nil
 	}
 	name := client.ObjectKeyFromObject(observed)
+	if !r.Leadership.MayAct() {
+		if acted.granted != nil { // nobody else can know of it
+			r.withdraw(ctx, name, withdrawal{term: *acted.granted, refused: true})
+		}
+		return errNotLeading
+	}
 	wanted := observed.DeepCopy()
 	wanted.Status = settled.Status
 	patch := client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})
