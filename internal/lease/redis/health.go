@@ -63,33 +63,52 @@ func (h *health) of(address string, longest time.Duration) (entry *nodeHealth, l
 
 // admit lets a request to acquire pass if the node is fit for leases. It tests the node if that is due.
 func (h *health) admit(ctx context.Context, n node, longest time.Duration) error {
-	entry, _ := h.of(n.address, longest)
 	asked := time.Now()
+	entry, _ := h.of(n.address, longest)
 	report, due := entry.state(h.policy)
-	if !due {
-		return entry.verdict(report, h.policy)
-	}
-	if first := report.At.IsZero() || report.refusal(h.policy) != nil; !first {
-		select {
-		case entry.testing <- struct{}{}:
-		default: // another request tests it; what was found before holds until then
-			return nil
+	if due {
+		var err error
+		if report, err = entry.update(ctx, n, h.policy, asked); err != nil {
+			return err
 		}
-	} else if err := entry.await(ctx, n.address); err != nil {
-		return err
 	}
-	defer func() { <-entry.testing }()
-	if report, due = entry.state(h.policy); !due { // somebody tested it meanwhile
-		return entry.verdict(report, h.policy)
+	return entry.verdict(report, h.policy)
+}
+
+// update tests a node, or lets the last report stand: while another request tests the node, which is waited for only if nothing
+// can be granted by that report, and if the test does not come to an end. An error says that there is no report at all.
+func (e *nodeHealth) update(ctx context.Context, n node, policy Policy, asked time.Time) (NodeReport, error) {
+	report, _ := e.state(policy)
+	if taken, err := e.take(ctx, n.address, report.At.IsZero() || report.refusal(policy) != nil); !taken {
+		return report, err
 	}
-	if err := entry.failedSince(asked); err != nil {
-		return err
+	defer func() { <-e.testing }()
+	report, due := e.state(policy)
+	if !due {
+		return report, nil // somebody tested it meanwhile
 	}
-	report, err := entry.test(ctx, n)
+	err := e.failedSince(asked)
+	if err == nil {
+		report, err = e.test(ctx, n)
+	}
 	if report.At.IsZero() {
-		return err
+		return report, err
 	}
-	return entry.verdict(report, h.policy) // without a new report, by the last one
+	return report, nil
+}
+
+// take takes the token, if need be once whoever has it is done.
+func (e *nodeHealth) take(ctx context.Context, address string, wait bool) (taken bool, err error) {
+	select {
+	case e.testing <- struct{}{}:
+		return true, nil
+	default:
+	}
+	if !wait {
+		return false, nil
+	}
+	err = e.await(ctx, address)
+	return err == nil, err
 }
 
 // failedSince is the error of a self-test that another request began after the instant: many that wait for a node that is away

@@ -22,21 +22,26 @@ const (
 
 // The codes of findings: stable names, for conditions and metrics.
 const (
-	CodeVersion         = "version"            // older than Redis 7.0
-	CodeActiveReplica   = "active-replica"     // KeyDB's replicas that accept writes
-	CodeDragonfly       = "dragonfly"          // works, and is not tested by us
-	CodeReplica         = "replica"            // not the primary
-	CodeEvictionPolicy  = "eviction-policy"    // maxmemory-policy is not noeviction
-	CodeEvicting        = "evicting"           // keys were evicted since the last self-test
-	CodePersistence     = "persistence"        // nothing is written to disk
-	CodeMinReplicas     = "min-replicas"       // a primary that lost its replicas goes on
-	CodeCluster         = "cluster"            // a Cluster node where none is expected, or the other way round
-	CodeRight           = "right"              // the ACL user lacks a right
-	CodeCommand         = "command"            // a command is missing or was renamed
-	CodeScript          = "script"             // a script answers something else than it should
-	CodeInfoUnreadable  = "info"               // INFO does not tell what it should
-	maxFindingTextBytes = 300                  // of what a server says itself
-	scratchNamespace    = "leasehold-selftest" // the first part of the scopes that a self-test works on
+	CodeVersion        = "version"         // older than Redis 7.0
+	CodeActiveReplica  = "active-replica"  // KeyDB's replicas that accept writes
+	CodeDragonfly      = "dragonfly"       // works, and is not tested by us
+	CodeReplica        = "replica"         // not the primary
+	CodeEvictionPolicy = "eviction-policy" // maxmemory-policy is not noeviction
+	CodeEvicting       = "evicting"        // keys were evicted since the last self-test
+	CodePersistence    = "persistence"     // nothing is written to disk
+	CodeMinReplicas    = "min-replicas"    // a primary that lost its replicas goes on
+	CodeCluster        = "cluster"         // a Cluster node where none is expected, or the other way round
+	CodeRight          = "right"           // the ACL user lacks a right
+	CodeCommand        = "command"         // a command is missing or was renamed
+	CodeScript         = "script"          // a script answers something else than it should
+	CodeInfoUnreadable = "info"            // INFO does not tell what it should
+)
+
+const (
+	// maxFindingTextBytes is how much of what a server says itself stands in a finding.
+	maxFindingTextBytes = 300
+	// scratchNamespace is the first part of the scopes that a self-test works on.
+	scratchNamespace = "leasehold-selftest"
 )
 
 // Finding is one thing that is wrong with a server.
