@@ -92,38 +92,37 @@ func (s immortal) Renew(ctx context.Context, renewals []*lease.Renewal) []error 
 	return s.Store.Renew(ctx, longer)
 }
 
-// broken are stores, each with the rule by which it must be found out.
+// broken are stores, each with the rule by which it must be found out, and how many scopes it has: more where it takes chance.
 var broken = []struct {
 	name, rule string
+	scopes     int
 	wrap       func(*redis.Store) lease.Store
 }{
-	{"a renewal that creates", exclusion, func(s *redis.Store) lease.Store { return creator{s} }},
-	{"a release of whatever is there", linearizability, func(s *redis.Store) lease.Store { return deleter{s} }},
-	{"a lease that is too short", linearizability, func(s *redis.Store) lease.Store { return hasty{s} }},
-	{"a lease that is too long", duration, func(s *redis.Store) lease.Store { return immortal{s} }},
-	{"no quarantine after a loss of data", linearizability, func(s *redis.Store) lease.Store { return trusting{s} }},
-	{"an unknown release that is called done", linearizability, func(s *redis.Store) lease.Store { return optimist{s} }},
-	{"an unknown grant that is called undone", linearizability, func(s *redis.Store) lease.Store { return pessimist{s} }},
+	{"a renewal that creates", exclusion, 18, func(s *redis.Store) lease.Store { return creator{s} }},
+	{"a release of whatever is there", linearizability, 9, func(s *redis.Store) lease.Store { return deleter{s} }},
+	{"a lease that is too short", linearizability, 3, func(s *redis.Store) lease.Store { return hasty{s} }},
+	{"a lease that is too long", duration, 5, func(s *redis.Store) lease.Store { return immortal{s} }},
+	{"no quarantine after a loss of data", linearizability, 3, func(s *redis.Store) lease.Store { return trusting{s} }},
+	{"an unknown release that is called done", linearizability, 6, func(s *redis.Store) lease.Store { return optimist{s} }},
+	{"an unknown grant that is called undone", linearizability, 9, func(s *redis.Store) lease.Store { return pessimist{s} }},
 }
 
-// scopesOfEach is how many scopes each broken store has for itself.
-const scopesOfEach = 6
-
-// breakageOf is which broken store a scope of the workload has.
-func breakageOf(s lease.Scope) int {
-	for i := range len(broken) * scopesOfEach {
-		if scope(i) == s {
-			return i % len(broken)
+// breakages says which broken store each scope of the workload has.
+var breakages = func() map[lease.Scope]int {
+	of := map[lease.Scope]int{}
+	for i, b := range broken {
+		for range b.scopes {
+			of[scope(len(of))] = i
 		}
 	}
-	return -1
-}
+	return of
+}()
 
 // foundOut counts the violations of the rules by which each broken store must be found out.
 func foundOut(events []event) []int {
 	counts := make([]int, len(broken))
 	for _, v := range check(events) {
-		if i := breakageOf(v.scope); v.rule == broken[i].rule {
+		if i := breakages[v.scope]; v.rule == broken[i].rule {
 			counts[i]++
 		}
 	}
@@ -133,15 +132,16 @@ func foundOut(events []event) []int {
 func TestABrokenStoreIsFoundOut(t *testing.T) {
 	t.Parallel()
 	h := workload{
-		seed: number(t, seedVariable, rand.Uint64()), scopes: len(broken) * scopesOfEach, length: 90 * time.Second, storms: 3,
+		seed: number(t, seedVariable, rand.Uint64()), scopes: len(breakages), length: 2 * time.Minute,
+		storms: 2, pauses: 25, vanishes: 25, holds: 2 * time.Second, restarts: 16 * time.Second,
 		enough: func(events []event) bool { return !slices.Contains(foundOut(events), 0) },
-		wrap:   func(s lease.Scope, store *redis.Store) lease.Store { return broken[breakageOf(s)].wrap(store) },
+		wrap:   func(s lease.Scope, store *redis.Store) lease.Store { return broken[breakages[s]].wrap(store) },
 	}.run(t)
+	t.Logf("recorded for %v: %s", h.now().Round(time.Second), h.summary())
 	for i, n := range foundOut(h.events) {
 		t.Logf("%s: %d violations of %s", broken[i].name, n, broken[i].rule)
 		if n == 0 {
-			t.Errorf("%s was not found out in %s", broken[i].name, h.summary())
+			t.Errorf("%s was not found out", broken[i].name)
 		}
 	}
-	t.Log(h.now(), h.summary())
 }

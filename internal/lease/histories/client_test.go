@@ -109,12 +109,12 @@ func (w *worker) attempt(p *process) {
 
 // hold renews a lease for a while, and gives it back.
 func (w *worker) hold(p *process, term lease.Term) {
-	end := time.Now().Add(w.between(300*time.Millisecond, 6*time.Second))
+	end := time.Now().Add(w.between(300*time.Millisecond, w.client.holds))
 	for time.Now().Before(end) {
 		w.pace(p.ctx, 200*time.Millisecond, 1500*time.Millisecond)
-		if w.chance(3 * w.client.storms) {
+		if w.chance(w.client.pauses) {
 			w.client.history.fault("pause of a report")
-			w.pace(p.ctx, trusted, ttl+2*time.Second)
+			w.pace(p.ctx, trusted, ttl+3*time.Second)
 			if w.chance(50) {
 				break // it resumes where it gives the lease back
 			}
@@ -125,7 +125,7 @@ func (w *worker) hold(p *process, term lease.Term) {
 			return
 		}
 	}
-	if w.chance(15) {
+	if w.chance(w.client.vanishes) {
 		w.client.history.fault("vanished report")
 		return
 	}

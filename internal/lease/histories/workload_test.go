@@ -22,8 +22,6 @@ const (
 	// secondsVariable sets for how long the histories are recorded, and seedVariable what all chance is drawn from.
 	secondsVariable = "LEASEHOLD_HISTORIES_SECONDS"
 	seedVariable    = "LEASEHOLD_HISTORIES_SEED"
-	// restartEvery is the time between restarts without data; each is followed by a quarantine of one lease.
-	restartEvery = 9 * time.Second
 )
 
 // workload is three clients that compete for scopes while things go wrong.
@@ -35,6 +33,12 @@ type workload struct {
 	enough func([]event) bool
 	// storms multiplies how often requests and replies go wrong on their way.
 	storms int
+	// pauses is how likely, in percent, a report is paused before a renewal, and vanishes how likely it ends without a release.
+	pauses, vanishes int
+	// holds is the longest time that a report takes.
+	holds time.Duration
+	// restarts is the time between restarts without data; each is followed by a quarantine of one lease.
+	restarts time.Duration
 	// wrap breaks the store for a scope; nil: the store is as it is.
 	wrap func(lease.Scope, *redis.Store) lease.Store
 }
@@ -100,7 +104,7 @@ func (w workload) source(path ...int) *rand.Rand {
 // misbehave does to the clients and the server what the proxies do not, one after the other, until the context ends.
 func (tr *trial) misbehave(ctx context.Context) {
 	deeds := []func(ctx context.Context, c *client){tr.cut, tr.cutOff, tr.kill, tr.pause, tr.remove, tr.remove}
-	restartAt := time.Now().Add(restartEvery)
+	restartAt := time.Now().Add(tr.restarts / 2)
 	for {
 		for _, i := range tr.random.Perm(len(deeds)) {
 			if !wait(ctx, 300*time.Millisecond+time.Duration(tr.random.Int64N(int64(600*time.Millisecond)))) || tr.enough(tr.history.all()) {
@@ -109,7 +113,7 @@ func (tr *trial) misbehave(ctx context.Context) {
 			deeds[i](ctx, tr.clients[tr.random.IntN(clients)])
 			if time.Now().After(restartAt) && tr.allKnown() {
 				tr.server.restart()
-				restartAt = time.Now().Add(restartEvery)
+				restartAt = time.Now().Add(tr.restarts)
 			}
 		}
 	}
@@ -168,7 +172,7 @@ func TestWhatThreeClientsSawInAllWeathersKeepsTheProtocol(t *testing.T) {
 		scopes: 40,
 		length: time.Duration(number(t, secondsVariable, 20)) * time.Second,
 		enough: func([]event) bool { return false },
-		storms: 1,
+		storms: 1, pauses: 3, vanishes: 15, holds: 6 * time.Second, restarts: 9 * time.Second,
 	}.run(t)
 	begun := time.Now()
 	violations := check(h.events)
