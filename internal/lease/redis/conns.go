@@ -25,7 +25,7 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 	if err != nil {
 		return nil, err
 	}
-	tracked := &trackedConn{Conn: conn, owner: c}
+	tracked := &trackedConn{Conn: conn, owner: c, limit: newReplyLimit()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[tracked] = struct{}{}
@@ -55,7 +55,7 @@ func (c *connections) forget(conn *trackedConn) {
 type trackedConn struct {
 	net.Conn
 	owner *connections
-	limit replyLimit
+	limit *replyLimit
 }
 
 // Read reads, and ends the connection when a server sends more than any reply has.

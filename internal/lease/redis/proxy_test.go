@@ -11,7 +11,8 @@ import (
 
 // proxy stands between a store and its server and makes replies and requests go wrong.
 type proxy struct {
-	address, server string
+	address string
+	server  atomic.Pointer[string]
 
 	// swallowReplies loses the reply to every script, by closing the connection in its place.
 	swallowReplies atomic.Bool
@@ -31,10 +32,14 @@ func newProxy(t *testing.T, server string) *proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	p := &proxy{address: listener.Addr().String(), server: server}
+	p := &proxy{address: listener.Addr().String()}
+	p.moveTo(server)
 	go p.accept(listener)
 	return p
 }
+
+// moveTo sends later connections to another server.
+func (p *proxy) moveTo(server string) { p.server.Store(&server) }
 
 func (p *proxy) accept(listener net.Listener) {
 	for {
@@ -42,7 +47,7 @@ func (p *proxy) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		up, err := net.Dial("tcp", p.server)
+		up, err := net.Dial("tcp", *p.server.Load())
 		if err != nil {
 			down.Close()
 			continue

@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // maxReplyBytes bounds what a server may send between two requests on a connection. The longest that is asked for, the map of a
@@ -16,6 +17,9 @@ var errReplyTooLong = errors.New("the reply belongs to another request, if to an
 
 // replyLimit watches what a server sends.
 type replyLimit struct {
+	// requested says that a request was sent since the last look: a subscription writes while it is read.
+	requested atomic.Bool
+
 	bytes int
 	// digits counts those of a length; lineStart and inLength say what the next byte is.
 	digits    int
@@ -23,11 +27,17 @@ type replyLimit struct {
 	inLength  bool
 }
 
+// newReplyLimit begins with a line.
+func newReplyLimit() *replyLimit { return &replyLimit{lineStart: true} }
+
 // request begins anew: the next reply may have its full length.
-func (l *replyLimit) request() { l.bytes, l.lineStart, l.inLength = 0, true, false }
+func (l *replyLimit) request() { l.requested.Store(true) }
 
 // feed looks at what was received, and fails if it is more than a reply may have, or announces more.
 func (l *replyLimit) feed(received []byte) error {
+	if l.requested.Swap(false) {
+		l.bytes = 0
+	}
 	if l.bytes += len(received); l.bytes > maxReplyBytes {
 		return fmt.Errorf("%w: more than %d bytes", errReplyTooLong, maxReplyBytes)
 	}
