@@ -69,9 +69,10 @@ func (m *Memory) Remove(scope lease.Scope) {
 func (m *Memory) ChangeServer(scope lease.Scope) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.servers[scope]
-	known.run = 0
-	m.servers[scope] = known
+	if known, seen := m.servers[scope]; seen {
+		known.run = 0
+		m.servers[scope] = known
+	}
 }
 
 // EndQuarantine is Raw's.
@@ -87,9 +88,10 @@ func (m *Memory) EndQuarantine(scope lease.Scope) {
 func (m *Memory) PutClockBack(scope lease.Scope, by time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.servers[scope]
-	known.until = known.until.Add(by)
-	m.servers[scope] = known
+	if known, seen := m.servers[scope]; seen {
+		known.until = known.until.Add(by)
+		m.servers[scope] = known
+	}
 }
 
 // Fence is Raw's.

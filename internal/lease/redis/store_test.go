@@ -72,6 +72,9 @@ func (r raw) Remove(scope lease.Scope) {
 
 func (r raw) ChangeServer(scope lease.Scope) {
 	known, err := r.client.Get(context.Background(), scope.ServerKey()).Result()
+	if errors.Is(err, goredis.Nil) {
+		return
+	}
 	r.must(err)
 	_, rest, _ := strings.Cut(known, "|")
 	r.must(r.client.Set(context.Background(), scope.ServerKey(), "0123456789abcdef|"+rest, 0).Err())
@@ -87,11 +90,14 @@ func (r raw) EndQuarantine(scope lease.Scope) {
 
 func (r raw) PutClockBack(scope lease.Scope, by time.Duration) {
 	known, err := r.client.Get(context.Background(), scope.ServerKey()).Result()
+	if errors.Is(err, goredis.Nil) {
+		return
+	}
 	r.must(err)
 	fields := strings.Split(known, "|")
 	till, err := strconv.ParseInt(fields[1], 10, 64)
 	r.must(err)
-	fields[1] = strconv.FormatInt(till+by.Milliseconds(), 10)
+	fields[1] = strconv.FormatInt(max(till+by.Milliseconds(), 0), 10)
 	r.must(r.client.Set(context.Background(), scope.ServerKey(), strings.Join(fields, "|"), 0).Err())
 }
 
