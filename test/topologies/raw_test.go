@@ -67,10 +67,12 @@ func (r raw) change(scope lease.Scope, with func(fields []string)) {
 	r.set(scope.ServerKey(), strings.Join(fields, "|"), 0)
 }
 
-func (r raw) Get(scope lease.Scope) string                           { return r.text(scope.LeaseKey()) }
-func (r raw) Set(scope lease.Scope, value string, ttl time.Duration) { r.set(scope.LeaseKey(), value, ttl) }
-func (r raw) TTL(scope lease.Scope) time.Duration                    { return r.left(scope.LeaseKey()) }
-func (r raw) Remove(scope lease.Scope)                               { r.remove(scope.LeaseKey()) }
+func (r raw) Get(scope lease.Scope) string { return r.text(scope.LeaseKey()) }
+func (r raw) Set(scope lease.Scope, value string, ttl time.Duration) {
+	r.set(scope.LeaseKey(), value, ttl)
+}
+func (r raw) TTL(scope lease.Scope) time.Duration { return r.left(scope.LeaseKey()) }
+func (r raw) Remove(scope lease.Scope)            { r.remove(scope.LeaseKey()) }
 
 func (r raw) ChangeServer(scope lease.Scope) {
 	r.change(scope, func(fields []string) { fields[0] = "0123456789abcdef" })

@@ -111,6 +111,9 @@ func (r *renewing) count(errs []error) {
 	}
 }
 
+// batches counts those that came through as a whole since one did not.
+func (r *renewing) batches() int { return r.inRow() }
+
 func (r *renewing) inRow() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,6 +155,13 @@ func manyScopes(n int) []lease.Scope {
 		scopes[i] = lease.Scope(fmt.Sprintf("team-%d/report", i))
 	}
 	return scopes
+}
+
+// acquireAs is acquire for its error alone.
+func acquireAs(t *testing.T, store *redis.Store, scope lease.Scope, floor lease.Token) error {
+	t.Helper()
+	_, err := acquire(t, store, scope, floor)
+	return err
 }
 
 // acquire asks for a lease as somebody new.

@@ -74,6 +74,16 @@ func (s *server) number(field string) int {
 	return n
 }
 
+// calls is how often the server ran a command, inside scripts or outside, since its statistics were reset.
+func (s *server) calls(command string) int {
+	ran, _, _ := strings.Cut(strings.TrimPrefix(s.info("cmdstat_"+command), "calls="), ",")
+	n, err := strconv.Atoi(ran)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 func (s *server) signal(sig syscall.Signal) {
 	s.t.Helper()
 	if err := s.process.Process.Signal(sig); err != nil {
