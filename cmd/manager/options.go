@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -21,15 +19,6 @@ type options struct {
 	healthAddress  string
 	log            zap.Options
 	showVersion    bool
-}
-
-// redisOptions say where Redis is and how to enter. The password is never a flag: arguments are public on a machine.
-type redisOptions struct {
-	address      string
-	username     string
-	passwordFile string
-	tls          bool
-	db           int
 }
 
 // parse reads the arguments. What is wrong with them, or the help asked for, is written to stderr.
@@ -50,13 +39,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 func (o *options) register(flags *flag.FlagSet) {
-	flags.StringVar(&o.redis.address, "redis-address", "redis.leasehold-system.svc:6379",
-		"host:port of the Redis that holds the leases")
-	flags.StringVar(&o.redis.username, "redis-username", "", "ACL user in Redis; empty for the default user")
-	flags.StringVar(&o.redis.passwordFile, "redis-password-file", "",
-		"file with the password for Redis; a missing or empty file means none")
-	flags.BoolVar(&o.redis.tls, "redis-tls", false, "speak TLS with Redis and check its certificate against the system's roots")
-	flags.IntVar(&o.redis.db, "redis-db", 0, "number of the database in Redis; every program that shares the leases uses the same")
+	o.redis.register(flags)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"kubeconfig file; empty for $KUBECONFIG, the service account of the pod, or ~/.kube/config, in this order")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "run only as the leader among the replicas")
@@ -72,14 +55,5 @@ func (o *options) validate(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected arguments %q: the manager takes flags only", rest)
 	}
-	if _, _, err := net.SplitHostPort(o.redis.address); err != nil {
-		return fmt.Errorf("--redis-address %q is not host:port: %w", o.redis.address, err)
-	}
-	if o.redis.db < 0 {
-		return fmt.Errorf("--redis-db %d is below 0", o.redis.db)
-	}
-	if o.redis.username != "" && o.redis.passwordFile == "" {
-		return errors.New("--redis-username needs --redis-password-file")
-	}
-	return nil
+	return o.redis.validate()
 }

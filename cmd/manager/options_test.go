@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +22,10 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := redis.Options{Address: "redis:6380", Username: "operator", PasswordFile: "/run/password", DB: 3}
+	want := redis.Options{
+		Address: "redis:6380", Username: "operator", PasswordFile: "/run/password", DB: 3, Unsafe: redis.Refuse,
+		Replication: redis.Replication{Policy: redis.ReplicationOff},
+	}
 	if diff := cmp.Diff(want, opts.redis.store()); diff != "" {
 		t.Errorf("Redis (-want +got):\n%s", diff)
 	}
@@ -36,20 +40,59 @@ func TestDefaultsAreThoseOfTheManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := redisOptions{address: "redis.leasehold-system.svc:6379"}
-	if opts.redis != want || opts.metricsAddress != ":8080" || opts.healthAddress != ":8081" || opts.leaderElect {
+	want := redis.Options{
+		Address: "redis.leasehold-system.svc:6379", Unsafe: redis.Refuse,
+		Replication: redis.Replication{Policy: redis.ReplicationOff},
+	}
+	if diff := cmp.Diff(want, opts.redis.store()); diff != "" {
+		t.Errorf("Redis (-want +got):\n%s", diff)
+	}
+	if opts.metricsAddress != ":8080" || opts.healthAddress != ":8081" || opts.leaderElect {
 		t.Errorf("options: %+v", opts)
 	}
 }
 
-func TestTLSIsVerifiedAndModern(t *testing.T) {
+func TestEachTopologyHasItsFlags(t *testing.T) {
 	t.Parallel()
-	opts, err := parse([]string{"--redis-tls"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config := opts.redis.store().TLS; config == nil || config.InsecureSkipVerify || config.MinVersion < 0x0303 {
-		t.Errorf("TLS: %+v", config)
+	plain := redis.Replication{Policy: redis.ReplicationOff}
+	for name, tc := range map[string]struct {
+		args []string
+		want redis.Options
+	}{
+		"Sentinel": {
+			[]string{"--redis-mode=sentinel", "--redis-address=a:1,b:2", "--redis-sentinel-master=leases"},
+			redis.Options{Sentinel: &redis.Sentinel{Master: "leases", Addresses: []string{"a:1", "b:2"}}, Replication: plain},
+		},
+		"Cluster": {
+			[]string{"--redis-mode=cluster", "--redis-address=a:1,b:2"},
+			redis.Options{Cluster: []string{"a:1", "b:2"}, Replication: plain},
+		},
+		"replicas and TLS": {
+			[]string{"--redis-address=a:1", "--redis-replication=require", "--redis-replicas=2", "--redis-tls",
+				"--redis-tls-server-name=redis"},
+			redis.Options{
+				Address: "a:1", TLSFiles: &redis.TLSFiles{ServerName: "redis"},
+				Replication: redis.Replication{Policy: redis.ReplicationRequire, Replicas: 2, Timeout: 100 * time.Millisecond},
+			},
+		},
+		"a server that is not safe": {
+			[]string{"--redis-address=a:1", "--redis-unsafe=degrade"},
+			redis.Options{Address: "a:1", Unsafe: redis.Degrade, Replication: plain},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts, err := parse(tc.args, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.want.Unsafe == "" {
+				tc.want.Unsafe = redis.Refuse
+			}
+			if diff := cmp.Diff(tc.want, opts.redis.store()); diff != "" {
+				t.Errorf("Redis (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -64,6 +107,18 @@ func TestFlagsThatCannotBeUsedAreRefusedWithAHint(t *testing.T) {
 		"a user without a password": {[]string{"--redis-username=operator"}, "--redis-password-file"},
 		"a password as an argument": {[]string{"--redis-password=secret"}, "-redis-password"},
 		"an argument":               {[]string{"start"}, "start"},
+		"an unknown mode":           {[]string{"--redis-mode=ring"}, "--redis-mode"},
+		"several of one":            {[]string{"--redis-address=a:1,b:2"}, "--redis-mode"},
+		"Sentinels without a name":  {[]string{"--redis-mode=sentinel"}, "--redis-sentinel-master"},
+		"a name without Sentinels":  {[]string{"--redis-sentinel-master=x"}, "--redis-mode sentinel"},
+		"a Cluster with databases":  {[]string{"--redis-mode=cluster", "--redis-db=2"}, "database 0"},
+		"files without TLS":         {[]string{"--redis-tls-ca-file=ca"}, "--redis-tls"},
+		"half a certificate":        {[]string{"--redis-tls", "--redis-tls-cert-file=c"}, "--redis-tls-key-file"},
+		"roots that are not there":  {[]string{"--redis-tls", "--redis-tls-ca-file=/nowhere/ca"}, "/nowhere/ca"},
+		"an unknown policy":         {[]string{"--redis-unsafe=ignore"}, "--redis-unsafe"},
+		"an unknown replication":    {[]string{"--redis-replication=all"}, "off, prefer or require"},
+		"replication to nobody":     {[]string{"--redis-replication=prefer", "--redis-replicas=0"}, "1 to 100"},
+		"replication that is late":  {[]string{"--redis-replication=prefer", "--redis-replication-timeout=1s"}, "500ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

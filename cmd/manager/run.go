@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"fmt"
 	mathrand "math/rand/v2"
 	"time"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/controller"
+	leaseclock "github.com/leasehold-dev/leasehold/internal/lease/clock"
 	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
@@ -40,8 +40,9 @@ const (
 func run(ctx context.Context, opts options) error {
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts.log)))
 	log := ctrl.Log.WithName("manager")
-	log.Info("starting", "version", version, "redis", opts.redis.address)
-	mgr, err := newManager(opts)
+	log.Info("starting", "version", version, "redis", opts.redis.addresses)
+	ticking := leaseclock.New(leaseclock.System)
+	mgr, leadership, err := newManager(opts, ticking)
 	if err != nil {
 		return err
 	}
@@ -51,46 +52,49 @@ func run(ctx context.Context, opts options) error {
 			log.Error(err, "close the connections to Redis")
 		}
 	}()
-	if err := assemble(ctx, mgr, store); err != nil {
+	parts := parts{store: store, leadership: leadership, clock: ticking}
+	if err := parts.assemble(ctx, mgr); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-func (o redisOptions) store() redis.Options {
-	opts := redis.Options{Address: o.address, Username: o.username, PasswordFile: o.passwordFile, DB: o.db}
-	if o.tls {
-		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return opts
-}
-
-func newManager(opts options) (manager.Manager, error) {
+// newManager makes the manager, and its leadership; that is nil if no leader is elected.
+func newManager(opts options, ticking *leaseclock.Clock) (manager.Manager, *controller.Leadership, error) {
 	config, err := restConfig(opts.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("no way to the API server (in a pod there is one; elsewhere give --kubeconfig): %w", err)
+		return nil, nil, fmt.Errorf("no way to the API server (in a pod there is one; elsewhere give --kubeconfig): %w", err)
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	cache, err := controller.CacheOptions()
-	if err != nil {
-		return nil, err
-	}
-	return ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cache,
+	managed := ctrl.Options{
+		Scheme:                        runtime.NewScheme(),
 		Metrics:                       metricsserver.Options{BindAddress: opts.metricsAddress},
 		HealthProbeBindAddress:        opts.healthAddress,
 		LeaderElection:                opts.leaderElect,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       opts.leaderElectNS,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(controller.LeaderLeaseDuration),
+		RenewDeadline:                 new(controller.LeaderRenewDeadline),
+		RetryPeriod:                   new(controller.LeaderRetryPeriod),
 		GracefulShutdownTimeout:       new(shutdownTimeout),
-	})
+	}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(managed.Scheme); err != nil {
+			return nil, nil, err
+		}
+	}
+	if managed.Cache, err = controller.CacheOptions(); err != nil {
+		return nil, nil, err
+	}
+	var leadership *controller.Leadership
+	if opts.leaderElect {
+		lock, err := controller.NewLeaderLock(config, opts.leaderElectNS, leaderElectionID)
+		if err != nil {
+			return nil, nil, err
+		}
+		leadership = controller.NewLeadership(lock, controller.LeaderLeaseDuration, ticking)
+		managed.LeaderElectionResourceLockInterface = leadership
+	}
+	mgr, err := ctrl.NewManager(config, managed)
+	return mgr, leadership, err
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
@@ -106,17 +110,28 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
+// parts are what the operator is assembled from.
+type parts struct {
+	store      *redis.Store
+	leadership *controller.Leadership
+	clock      *leaseclock.Clock
+}
+
 // assemble puts the operator's parts into the manager. None of them needs Redis to be there.
-func assemble(ctx context.Context, mgr manager.Manager, store *redis.Store) error {
+func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 	signals := &controller.Signals{}
 	measures := controller.NewMetrics(metrics.Registry, version)
-	engine := renewal.New(renewal.Options{Store: store, Notify: signals.Changed, Observe: measures.Renewed})
+	renewals := ctrl.Log.WithName("renewals")
+	engine := renewal.New(renewal.Options{
+		Store: p.store, Notify: signals.Changed, Observe: measures.Renewed, Clock: p.clock,
+		Report: func(err error) { renewals.Error(err, "a renewal went wrong in a way it must not; the others go on") },
+	})
 	if err := metrics.Registry.Register(controller.NewLeaseCollector(engine)); err != nil {
 		return err
 	}
 	reconciler := &controller.ReportJobReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Store: store, Leases: engine,
+		Store: p.store, Leases: engine, Leadership: p.leadership,
 		Recorder: mgr.GetEventRecorder("leasehold"),
 		Metrics:  measures,
 		Log:      ctrl.Log.WithName("transition"),
@@ -125,7 +140,7 @@ func assemble(ctx context.Context, mgr manager.Manager, store *redis.Store) erro
 	if err := reconciler.SetupWithManager(ctx, mgr, signals); err != nil {
 		return err
 	}
-	probe := &controller.StoreProbe{Store: store, Metrics: measures, Log: ctrl.Log.WithName("store"), Every: probeInterval}
+	probe := &controller.StoreProbe{Store: p.store, Metrics: measures, Log: ctrl.Log.WithName("store"), Every: probeInterval}
 	for _, runnable := range []manager.Runnable{manager.RunnableFunc(engine.Run), probe} {
 		if err := mgr.Add(runnable); err != nil {
 			return err

@@ -50,8 +50,10 @@ type Options struct {
 	PasswordFile string
 	// DB is the number of the logical database, from 0.
 	DB int
-	// TLS is nil for a plain connection.
+	// TLS is nil for a plain connection, unless TLSFiles is given.
 	TLS *tls.Config
+	// TLSFiles say how to speak TLS by files; nil: TLS says it.
+	TLSFiles *TLSFiles
 	// Unsafe says what is done about a server on which a lease can be lost; empty: Refuse.
 	Unsafe Policy
 }
@@ -116,15 +118,26 @@ func (e *dialError) Unwrap() error { return e.cause }
 func (o Options) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	config, err := o.tls()
+	if err != nil {
+		return nil, &dialError{err}
+	}
 	var conn net.Conn
-	var err error
-	if plain := (&net.Dialer{KeepAlive: 30 * time.Second}); o.TLS == nil {
+	if plain := (&net.Dialer{KeepAlive: 30 * time.Second}); config == nil {
 		conn, err = plain.DialContext(ctx, network, address)
 	} else {
-		conn, err = (&tls.Dialer{NetDialer: plain, Config: o.TLS}).DialContext(ctx, network, address)
+		conn, err = (&tls.Dialer{NetDialer: plain, Config: config}).DialContext(ctx, network, address)
 	}
 	if err != nil {
 		return nil, &dialError{err}
 	}
 	return conn, nil
+}
+
+// tls is the configuration for a new connection; nil for a plain one.
+func (o Options) tls() (*tls.Config, error) {
+	if o.TLSFiles == nil {
+		return o.TLS, nil
+	}
+	return o.TLSFiles.config()
 }

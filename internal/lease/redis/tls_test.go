@@ -38,6 +38,17 @@ func startTLS(t *testing.T, server string) (string, *tls.Config) {
 	return listener.Addr().String(), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 }
 
+// rootOf is the certificate that a server shows, which signs itself.
+func rootOf(t *testing.T, config *tls.Config, address string) []byte {
+	t.Helper()
+	conn, err := tls.Dial("tcp", address, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].Raw
+}
+
 // join passes bytes both ways until either side ends.
 func join(down net.Conn, server string) {
 	defer down.Close()

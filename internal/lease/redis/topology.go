@@ -55,6 +55,9 @@ func (o Options) Validate() error {
 			return fmt.Errorf("the address %q is not host:port: %w", address, err)
 		}
 	}
+	if _, err := o.tls(); err != nil {
+		return err
+	}
 	return o.Replication.validate()
 }
 
