@@ -54,6 +54,30 @@ func TestFieldsThatNameThingsAreCheckedOneByOne(t *testing.T) {
 	}
 }
 
+func TestANameThatIsTheJobIDIsNoLongerThanOne(t *testing.T) {
+	t.Parallel()
+	named := func(length int) string {
+		return "metadata:\n  name: " + strings.Repeat("n", length) + "\n"
+	}
+	for name, tc := range map[string]struct {
+		length  int
+		jobID   string
+		refusal string
+	}{
+		"the longest":                {128, "", ""},
+		"too long":                   {129, "", "a name of more than 128 characters is too long for a jobID: set jobID"},
+		"too long, with a jobID":     {129, "  jobID: revenue\n", ""},
+		"the longest name, with one": {253, "  jobID: revenue\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			manifest := edit(t, "metadata:\n  generateName: report-\nspec:\n  jobID: revenue\n", named(tc.length)+"spec:\n"+tc.jobID)
+			_, err := create(t, manifest)
+			checkRefusal(t, err, tc.refusal)
+		})
+	}
+}
+
 func TestEveryDurationThatIsAcceptedDecodes(t *testing.T) {
 	t.Parallel()
 	refused := []string{"1d", "'2 weeks'", "PT1H", "'1 hour'", "'-30s'", "'600'", "1.5m", "''", "s", "30S", "1ns", "10y",

@@ -161,6 +161,7 @@ type Contention struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=rj,categories=leasehold
+// +kubebuilder:validation:XValidation:rule="has(self.spec.jobID) || size(self.metadata.name) <= 128",message="a name of more than 128 characters is too long for a jobID: set jobID",fieldPath=".spec.jobID"
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.status.jobID`
 // +kubebuilder:selectablefield:JSONPath=`.status.execution.leaseKey`

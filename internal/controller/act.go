@@ -98,7 +98,7 @@ func (a *actor) aboutLease(ctx context.Context, action plan.Action) (plan.Result
 		a.ifTracked(grantRef(action), a.Leases.Forget)
 		return plan.Done{}, nil
 	case plan.ReleaseLease:
-		return a.release(ctx, grantRef{action.Owner, action.Token, action.LeaseKey})
+		return a.release(ctx, action)
 	default:
 		return nil, fmt.Errorf("ReportJob %s: %T is not about a lease", a.name, action)
 	}

@@ -130,14 +130,17 @@ func (a *actor) ifTracked(ref grantRef, do func(renewal.Subject)) {
 	}
 }
 
-func (a *actor) release(ctx context.Context, ref grantRef) (plan.Result, error) {
-	term, err := ref.term()
+func (a *actor) release(ctx context.Context, action plan.ReleaseLease) (plan.Result, error) {
+	term, err := grantRef{action.Owner, action.Token, action.LeaseKey}.term()
 	if err != nil {
 		return nil, fmt.Errorf("ReportJob %s: release its lease: %w", a.name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err = a.Store.Release(ctx, term)
+	if action.Once && lease.OutcomeOf(err) != lease.Executed {
+		a.releaseLater(term)
+	}
 	var lost *lease.LostError
 	switch {
 	case err == nil:
@@ -150,6 +153,13 @@ func (a *actor) release(ctx context.Context, ref grantRef) (plan.Result, error) 
 		return a.unreachable(err, term.Scope), nil
 	default:
 		return plan.ReleaseUnknown{Address: a.Store.Address(), Message: causeOf(err)}, nil
+	}
+}
+
+// releaseLater goes on giving a lease back that nothing waits for.
+func (a *actor) releaseLater(term lease.Term) {
+	if timing, err := timingOf(&a.reportJob.Spec); err == nil {
+		a.releases.add(term, timing.LeaseDuration)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestTransitionIsToldToLogEventsAndMetrics(t *testing.T) {
 	}
 	reportJob := &v1alpha1.ReportJob{}
 	reportJob.Namespace, reportJob.Name = "finance", "report"
-	r.announce(reportJob, plan.Settled{Transitions: []plan.Transition{
+	r.announce(t.Context(), reportJob, plan.Settled{Transitions: []plan.Transition{
 		{
 			Event: plan.EventLost, Reason: "LeaseLost", Message: "The lease is lost: 100%", JobID: "revenue", ExecutionID: "e1",
 			Token: "7", Pod: "report-7-x", Elapsed: 1500 * time.Millisecond, RenewalOutcome: "Lost",

@@ -92,7 +92,7 @@ func (f *fixture) toRunning(name string) (*v1alpha1.ReportJob, *corev1.Pod) {
 // sawPod is the operator's watch.
 func (f *fixture) sawPod(pod *corev1.Pod) {
 	f.t.Helper()
-	if requests := f.lastWords.sawPod(f.t.Context(), pod); len(requests) != 1 {
+	if requests := f.ReportJobReconciler.sawPod(f.t.Context(), pod); len(requests) != 1 {
 		f.t.Fatalf("pod %s wakes %v", pod.Name, requests)
 	}
 }

@@ -43,6 +43,7 @@ func (r *ReportJobReconciler) read(
 func (r *ReportJobReconciler) dismiss(name types.NamespacedName) {
 	r.written.drop(name)
 	r.lastWords.drop(name)
+	r.waiters.drop(r.Hints, name)
 	r.Leases.Forget(subjectOf(name))
 	r.Metrics.dismiss(name)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/plan"
@@ -27,9 +26,10 @@ func TestLastWordsStandInForAPodThatIsGone(t *testing.T) {
 		pod.Namespace = name.Namespace
 		pod.Annotations = map[string]string{v1alpha1.AnnotationReportJob: name.Name}
 		pod.Labels = map[string]string{v1alpha1.LabelFencingToken: "7"}
-		want := []reconcile.Request{{NamespacedName: name}}
-		if diff := cmp.Diff(want, words.sawPod(t.Context(), pod)); diff != "" {
-			t.Errorf("who is to be reconciled (-want +got):\n%s", diff)
+		if fact := podFact(pod); fact.ProvenDead() {
+			words.note(name, spoken{token: "7", pod: fact})
+			fact.Deleting = true
+			words.note(name, spoken{token: "7", pod: fact})
 		}
 	}
 	for what, tc := range map[string]struct {
@@ -39,9 +39,12 @@ func TestLastWordsStandInForAPodThatIsGone(t *testing.T) {
 		want    []plan.Pod
 	}{
 		"the dead pod is known, the living one was only alive": {name: name, token: "7", want: []plan.Pod{podFact(dead)}},
-		"what is there speaks for itself": {
+		"what it said first stays true while it is there": {
 			name: name, token: "7",
-			present: []plan.Pod{{UID: dead.UID, Phase: plan.PodFailed}}, want: []plan.Pod{{UID: dead.UID, Phase: plan.PodFailed}},
+			present: []plan.Pod{{UID: dead.UID, Phase: plan.PodSucceeded, Deleting: true}}, want: []plan.Pod{podFact(dead)},
+		},
+		"who lives speaks for itself": {
+			name: name, token: "7", present: []plan.Pod{podFact(alive)}, want: []plan.Pod{podFact(alive), podFact(dead)},
 		},
 		"another token": {name: name, token: "8"},
 		"another ReportJob": {
@@ -66,7 +69,29 @@ func TestLastWordsForgetADroppedReportJobAndPodsOfNobody(t *testing.T) {
 	if got := words.complete(name, "7", nil); got != nil {
 		t.Errorf("after the drop: %v", got)
 	}
-	if got := words.sawPod(t.Context(), podOn("node", corev1.PodStatus{})); got != nil {
+}
+
+func TestAReplicaKeepsNoLastWordsThatNobodyAsksFor(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", nil)
+	_, pod := f.toRunning("report")
+	f.kubeletSays(pod, corev1.PodSucceeded, ended("report", 0, "Completed"))
+	f.sawPod(pod)
+	if len(f.lastWords.pods) != 1 {
+		t.Error("the end of a report under way is not kept")
+	}
+	f.expect("report", v1alpha1.PhaseSucceeded, v1alpha1.ReasonPodSucceeded)
+	f.waitingFor(t.Context(), f.get("report"))
+	f.sawPod(pod)
+	if err := f.api.Delete(t.Context(), f.get("report")); err != nil {
+		t.Fatal(err)
+	}
+	f.sawPod(pod)
+	if len(f.lastWords.pods) != 0 {
+		t.Errorf("kept: %+v", f.lastWords.pods)
+	}
+	if got := f.ReportJobReconciler.sawPod(t.Context(), podOn("node", corev1.PodStatus{})); got != nil {
 		t.Errorf("a pod without the annotation wakes %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ import (
 
 // observe gathers what one decision may know, from the cache.
 func (r *ReportJobReconciler) observe(ctx context.Context, reportJob *v1alpha1.ReportJob) (*plan.Observation, error) {
-	observation, err := r.observeWith(ctx, r.Client, reportJob)
+	observation, err := r.observeWith(ctx, childReader{reader: r.Client}, reportJob)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (r *ReportJobReconciler) observeLive(ctx context.Context, name types.Namesp
 	if reportJob == nil {
 		return nil, err
 	}
-	observation, err := r.observeWith(ctx, r.Live, reportJob)
+	observation, err := r.observeWith(ctx, childReader{reader: r.Live, live: true}, reportJob)
 	if err != nil {
 		return nil, err
 	}
@@ -43,17 +44,17 @@ func (r *ReportJobReconciler) observeLive(ctx context.Context, name types.Namesp
 }
 
 func (r *ReportJobReconciler) observeWith(
-	ctx context.Context, reader client.Reader, reportJob *v1alpha1.ReportJob,
+	ctx context.Context, read childReader, reportJob *v1alpha1.ReportJob,
 ) (observation *plan.Observation, err error) {
 	observation = &plan.Observation{ReportJob: reportJob}
-	read := childReader{reader: reader, reportJob: reportJob, execution: reportJob.Status.Execution}
+	read.reportJob, read.execution = reportJob, reportJob.Status.Execution
 	if observation.Job, err = read.job(ctx); err != nil {
 		return nil, err
 	}
 	if observation.Strays, err = read.strays(ctx); err != nil {
 		return nil, err
 	}
-	if observation.Pods, err = read.pods(ctx); err != nil {
+	if observation.Pods, err = read.pods(ctx, observation.Job); err != nil {
 		return nil, err
 	}
 	name := client.ObjectKeyFromObject(reportJob)
@@ -71,7 +72,9 @@ func (r *ReportJobReconciler) observeWith(
 
 // childReader reads the Jobs and pods of one ReportJob.
 type childReader struct {
-	reader    client.Reader
+	reader client.Reader
+	// live says that the reader has no cache.
+	live      bool
 	reportJob *v1alpha1.ReportJob
 	execution *v1alpha1.Execution
 }
@@ -110,23 +113,61 @@ func (c childReader) strays(ctx context.Context) ([]plan.Job, error) {
 	return strays, nil
 }
 
-func (c childReader) pods(ctx context.Context) ([]plan.Pod, error) {
+// pods reads the pods of the execution. Those that lost our labels are found by those that the Job controller gave them, and the
+// recorded one by its name; the cache holds neither, so these are found by a live read only.
+func (c childReader) pods(ctx context.Context, job *plan.Job) ([]plan.Pod, error) {
 	if c.execution == nil {
 		return nil, nil
 	}
-	var pods corev1.PodList
-	err := c.reader.List(ctx, &pods, client.InNamespace(c.reportJob.Namespace), client.MatchingLabels{
+	found, err := c.list(ctx, nil, client.MatchingLabels{
 		v1alpha1.LabelReportJobUID: string(c.reportJob.UID),
 		v1alpha1.LabelFencingToken: c.execution.Token,
 	})
-	if err != nil {
+	if uid := c.jobUID(job); err == nil && c.live && uid != "" {
+		found, err = c.list(ctx, found, client.MatchingLabels{batchv1.ControllerUidLabel: string(uid)})
+	}
+	if recorded := c.execution.PodUID; err == nil && c.live && recorded != "" {
+		found, err = c.recorded(ctx, found, recorded)
+	}
+	return found, err
+}
+
+// recorded adds the pod that the status names, if it is there and not found yet.
+func (c childReader) recorded(ctx context.Context, found []plan.Pod, uid types.UID) ([]plan.Pod, error) {
+	if hasPod(found, uid) {
+		return found, nil
+	}
+	named, err := c.list(ctx, nil, client.MatchingFields{"metadata.name": c.execution.Pod})
+	if err != nil || !hasPod(named, uid) {
+		return found, err
+	}
+	return append(found, named...), nil
+}
+
+// list adds the pods of the namespace that an option selects to those that were found.
+func (c childReader) list(ctx context.Context, found []plan.Pod, selected client.ListOption) ([]plan.Pod, error) {
+	var pods corev1.PodList
+	if err := c.reader.List(ctx, &pods, client.InNamespace(c.reportJob.Namespace), selected); err != nil {
 		return nil, fmt.Errorf("list the pods of ReportJob %s/%s: %w", c.reportJob.Namespace, c.reportJob.Name, err)
 	}
-	facts := make([]plan.Pod, 0, len(pods.Items))
 	for i := range pods.Items {
-		facts = append(facts, podFact(&pods.Items[i]))
+		if !hasPod(found, pods.Items[i].UID) {
+			found = append(found, podFact(&pods.Items[i]))
+		}
 	}
-	return facts, nil
+	return found, nil
+}
+
+func hasPod(pods []plan.Pod, uid types.UID) bool {
+	return slices.ContainsFunc(pods, func(pod plan.Pod) bool { return pod.UID == uid })
+}
+
+// jobUID is the UID of the execution's Job; empty while none is known.
+func (c childReader) jobUID(job *plan.Job) types.UID {
+	if job != nil && job.Ours {
+		return job.UID
+	}
+	return c.execution.JobUID
 }
 
 func (c childReader) hasToken(object client.Object) bool {

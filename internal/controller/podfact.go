@@ -76,9 +76,15 @@ func (r reported) neverStarted() bool {
 		r.ContainerID == ""
 }
 
+// hasRun says that a container that ended ran before. Of one that was never started, for want of its image or a Secret, or since
+// its command is not there, the kubelet reports an end without a beginning: none, or 1970.
+func (r reported) hasRun() bool {
+	return r.State.Terminated != nil && r.State.Terminated.StartedAt.Unix() > 0
+}
+
 func (c containers) started() bool {
 	for _, container := range c.all {
-		if container.State.Running != nil || container.State.Terminated != nil {
+		if container.State.Running != nil || container.hasRun() {
 			return true
 		}
 	}

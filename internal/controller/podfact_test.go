@@ -19,8 +19,17 @@ func running(name string) corev1.ContainerStatus {
 func ended(name string, code int32, reason string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{
 		Name: name, ContainerID: "containerd://" + name,
-		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}},
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, StartedAt: metav1.NewTime(noon),
+		}},
 	}
+}
+
+// neverRan is how the kubelet reports the end of a container that it could not start.
+func neverRan(name string, startedAt metav1.Time) corev1.ContainerStatus {
+	status := ended(name, 137, "ContainerStatusUnknown")
+	status.State.Terminated.StartedAt = startedAt
+	return status
 }
 
 func waiting(name string) corev1.ContainerStatus {
@@ -72,6 +81,22 @@ var podFactCases = map[string]podFactCase{
 		},
 		want: plan.Pod{
 			Phase: plan.PodSucceeded, Started: true, Terminated: true, ExitCode: new(int32(0)), ContainerReason: "Completed",
+		},
+	},
+	"an image that cannot be pulled": {
+		node: "node", status: corev1.PodStatus{
+			Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{neverRan("report", metav1.Time{})},
+		},
+		want: plan.Pod{
+			Phase: plan.PodFailed, Terminated: true, ExitCode: new(int32(137)), ContainerReason: "ContainerStatusUnknown",
+		},
+	},
+	"a command that is not there": {
+		node: "node", status: corev1.PodStatus{
+			Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{neverRan("report", metav1.Unix(0, 0))},
+		},
+		want: plan.Pod{
+			Phase: plan.PodFailed, Terminated: true, ExitCode: new(int32(137)), ContainerReason: "ContainerStatusUnknown",
 		},
 	},
 	"out of memory": {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,8 +43,15 @@ type ReportJobReconciler struct {
 	// Jitter spreads the polls of those who wait: it returns a duration from d to a little more.
 	Jitter func(d time.Duration) time.Duration
 
+	// Hints tells of released leases, so that who waits need not poll for long; nil if nobody does.
+	Hints lease.Hints
+
 	written   writtenVersions
 	lastWords lastWords
+	waiters   waiters
+	releases  releases
+	// wake asks for a reconcile.
+	wake func(types.NamespacedName)
 }
 
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs,verbs=get;list;watch;patch
@@ -51,6 +59,7 @@ type ReportJobReconciler struct {
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile takes a ReportJob one step further, or finds that there is nothing to do.
@@ -82,7 +91,8 @@ func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if err := r.writeStatus(ctx, observation.ReportJob, settled, acted); err != nil {
 		return quietly(err)
 	}
-	r.announce(observation.ReportJob, settled)
+	r.waiters.saw(r.Hints, observation.ReportJob, &settled.Status)
+	r.announce(ctx, observation.ReportJob, settled)
 	if acted.err != nil {
 		return quietly(acted.err)
 	}

@@ -17,10 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
@@ -63,11 +65,14 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	if err != nil {
 		return err
 	}
+	if err := r.addRunnables(mgr, signals); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("reportjob").
 		For(&v1alpha1.ReportJob{}).
 		Owns(&batchv1.Job{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.lastWords.sawPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.sawPod)).
 		Watches(&v1alpha1.ReportJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(freesLease())).
 		WatchesRawSource(signals.Source()).
 		WithOptions(controller.Options{
@@ -80,9 +85,27 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		Complete(r)
 }
 
+// addRunnables adds what goes on beside the reconciles of the leader.
+func (r *ReportJobReconciler) addRunnables(mgr ctrl.Manager, signals *Signals) error {
+	r.wake = signals.Notify
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.releases.run(ctx, r.Store, r.Log) }))
+	if err != nil || r.Hints == nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.Hints.Run(ctx, r.released) }))
+}
+
+// released wakes the first of those who wait for a lease that is free.
+func (r *ReportJobReconciler) released(scope lease.Scope) {
+	for _, name := range r.waiters.first(scope) {
+		r.wake(name)
+	}
+}
+
 // waitingFor names the ReportJobs that may wait for the lease which a ReportJob has just given up.
 func (r *ReportJobReconciler) waitingFor(ctx context.Context, object client.Object) []reconcile.Request {
 	former := object.(*v1alpha1.ReportJob)
+	r.lastWords.drop(client.ObjectKeyFromObject(former))
 	var sharing v1alpha1.ReportJobList
 	err := r.Client.List(ctx, &sharing, client.InNamespace(former.Namespace), client.MatchingFields{jobIDIndex: former.JobID()})
 	if err != nil {

@@ -3,8 +3,11 @@ package controller
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 )
@@ -86,5 +89,71 @@ func TestAnExecutionWhoseLeaseWentBeforeItsJobWasCreatedIsTriedAgain(t *testing.
 	after := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
 	if after.Status.Execution.ID == before.ID || after.Status.Execution.Attempt != 1 || after.Status.Stop != nil {
 		t.Errorf("execution %+v, stop %+v", after.Status.Execution, after.Status.Stop)
+	}
+}
+
+func TestAPodThatLostItsLabelsIsNotTakenForGone(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(map[string]string){
+		"ours": func(labels map[string]string) {
+			delete(labels, v1alpha1.LabelReportJobUID)
+			delete(labels, v1alpha1.LabelFencingToken)
+		},
+		"all": func(labels map[string]string) { clear(labels) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.create("report", nil)
+			_, pod := f.toRunning("report")
+			lose(pod.Labels)
+			if err := f.api.Update(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			running := f.expect("report", v1alpha1.PhaseRunning, v1alpha1.ReasonPodRunning)
+			if err := f.api.Delete(t.Context(), running); err != nil {
+				t.Fatal(err)
+			}
+			f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonDeleted)
+			f.collectJob(f.job(running))
+			if stopping := f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonDeleted); stopping.Status.Stop.ConfirmedAt != nil {
+				t.Error("the stop is confirmed while the pod lives")
+			}
+			if err := f.api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp == nil {
+				t.Errorf("the pod is not being deleted: %v", err)
+			}
+		})
+	}
+}
+
+func TestARunningReportIsVouchedForEveryMinuteWithoutAWrite(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", nil)
+	running, _ := f.toRunning("report")
+	f.Jitter = Spread(func() float64 { return 0.999 })
+	if after := f.reconcile("report").RequeueAfter; after <= 0 || after > time.Minute {
+		t.Errorf("it looks again after %v", after)
+	}
+	if f.get("report").ResourceVersion != running.ResourceVersion {
+		t.Error("looking after it costs a write")
+	}
+}
+
+func TestNoEventIsSentToANamespaceThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("report", nil)
+	running, _ := f.toRunning("report")
+	told := len(f.told.events)
+	if err := f.api.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.api.Delete(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
+	f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonDeleted)
+	if len(f.told.events) != told {
+		t.Errorf("events: %v", f.told.events[told:])
 	}
 }

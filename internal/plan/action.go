@@ -73,8 +73,8 @@ type ForgetLease struct {
 // Results: LeaseReleased, LeaseGone, LeaseOfOther, ReleaseUnknown, StoreUnreachable.
 type ReleaseLease struct {
 	Owner, Token, LeaseKey string
-	// Once says that one attempt is enough: without an answer of Redis the lease is left to run out. Otherwise the attempt is
-	// repeated until Redis answers.
+	// Once says that nothing waits for the answer: without one the report ends, and the release is repeated beside it until Redis
+	// answers or the lease must have run out. Otherwise the report waits, and the attempt is repeated until Redis answers.
 	Once bool
 }
 

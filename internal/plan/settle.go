@@ -192,7 +192,7 @@ func (d *draft) settleRelease(result Result, once bool) {
 func (d *draft) unreleased(reason, message string, once bool) {
 	d.store(reason, message)
 	if once {
-		d.lapse(message + " It runs out by itself.")
+		d.lapse(message + " The release is repeated for a while; otherwise the lease runs out by itself.")
 		d.finish()
 		return
 	}
