@@ -83,3 +83,24 @@ func TestAReleaseWakesThoseWhoWaitedLongest(t *testing.T) {
 		t.Errorf("woken: %v, want %v", woken, want)
 	}
 }
+
+func TestTheEndOfAReportIsToldToTheFirstInLine(t *testing.T) {
+	t.Parallel()
+	var sharing []v1alpha1.ReportJob
+	for i := range 5 {
+		sharing = append(sharing, *waiter(fmt.Sprint("w", i), "revenue", 5-i))
+	}
+	fresh := waiter("fresh", "revenue", 0)
+	fresh.Status = v1alpha1.ReportJobStatus{}
+	fresh.CreationTimestamp = metav1.NewTime(noon.Add(150 * time.Second))
+	holder, over := waiter("holder", "revenue", 9), waiter("over", "revenue", 0)
+	holder.Status.Execution, over.Status.Execution = &v1alpha1.Execution{}, &v1alpha1.Execution{}
+	over.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFinished, Status: metav1.ConditionTrue}}
+	var told []string
+	for _, request := range firstInLine(append(sharing, *fresh, *over, *holder)) {
+		told = append(told, request.Name)
+	}
+	if want := []string{"holder", "w4", "w3", "fresh"}; !slices.Equal(told, want) {
+		t.Errorf("told: %v, want %v", told, want)
+	}
+}

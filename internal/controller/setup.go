@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -113,13 +115,37 @@ func (r *ReportJobReconciler) waitingFor(ctx context.Context, object client.Obje
 		r.Log.Error(err, "list the ReportJobs that wait for a lease", "namespace", former.Namespace, "jobId", former.JobID())
 		return nil
 	}
+	return firstInLine(sharing.Items)
+}
+
+// firstInLine names those to be told that a lease may be free: who has an execution and waits with its Job, and the first of those
+// who wait for the lease. The others find out by their polls.
+func firstInLine(sharing []v1alpha1.ReportJob) []reconcile.Request {
+	var line []*v1alpha1.ReportJob
 	var requests []reconcile.Request
-	for i := range sharing.Items {
-		if sharing.Items[i].UID != former.UID && !isFinished(&sharing.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&sharing.Items[i])})
+	for i := range sharing {
+		switch reportJob := &sharing[i]; {
+		case isFinished(reportJob):
+		case plan.HoldsLease(reportJob):
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(reportJob)})
+		default:
+			line = append(line, reportJob)
 		}
 	}
+	slices.SortFunc(line, func(a, b *v1alpha1.ReportJob) int {
+		return cmp.Or(waitsSince(a).Compare(waitsSince(b)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, reportJob := range line[:min(len(line), wokenByRelease)] {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(reportJob)})
+	}
 	return requests
+}
+
+func waitsSince(reportJob *v1alpha1.ReportJob) time.Time {
+	if since := reportJob.Status.WaitingSince; since != nil {
+		return since.Time
+	}
+	return reportJob.CreationTimestamp.Time
 }
 
 // freesLease passes the events by which a ReportJob stops holding its lease.

@@ -219,7 +219,7 @@ func (m *matter) vanishedMessage() string {
 	}
 	message += " is gone and nobody saw how it ended, so it does not count as a success."
 	if job := m.ownJob(); job != nil && job.Ended != nil {
-		message += fmt.Sprintf(" Its Job says %s: %s", jobVerdict(job.Ended), job.Ended.Message)
+		message += fmt.Sprintf(" Its Job says %s", sentence(jobVerdict(job.Ended)))
 	}
 	return message + " Check at the destination what it did before it runs again."
 }
@@ -231,6 +231,9 @@ func jobVerdict(end *JobEnd) string {
 	}
 	if end.Reason != "" {
 		verdict += " (" + end.Reason + ")"
+	}
+	if end.Message != "" {
+		verdict += ": " + end.Message
 	}
 	return verdict
 }
@@ -274,7 +277,7 @@ func failure(pod *Pod) string {
 	}
 	message := strings.Join(ended, ", ") + "."
 	if pod.Message != "" {
-		message += " " + pod.Message
+		message += " " + sentence(pod.Message)
 	}
 	if !pod.ProvenDead() {
 		message += " The kubelet did not report the end of its containers."

@@ -90,8 +90,9 @@ func TestSecondReportOfAJobIDWaitsForTheFirst(t *testing.T) {
 	if !process.alive() {
 		t.Fatal("the first report ended before the second was seen waiting: the test shows nothing")
 	}
-	if waiting.Status.Reason != v1alpha1.ReasonLeaseHeldByOther ||
-		!strings.Contains(waiting.Status.Message, first.Status.Execution.Owner) {
+	if waiting.Status.Reason != v1alpha1.ReasonSiblingAlive ||
+		!strings.Contains(waiting.Status.Message, "ReportJob first of the same jobID") ||
+		!strings.HasPrefix(waiting.Status.Holder, first.Status.Execution.Owner) {
 		t.Errorf("status of the waiting one: %s: %s", waiting.Status.Reason, waiting.Status.Message)
 	}
 	second := waitForPhase(t, "second", v1alpha1.PhaseRunning, time.Minute)

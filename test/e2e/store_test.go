@@ -95,10 +95,36 @@ func killOperator(t *testing.T) {
 	if len(pods.Items) != 1 {
 		t.Fatalf("want one running operator pod, got %d", len(pods.Items))
 	}
-	id := containerID(t, &pods.Items[0])
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "hack/cluster/cluster"),
-		"ctr", "tasks", "kill", "-s", "SIGKILL", id)
+	signalContainer(t, &pods.Items[0], "SIGKILL")
+}
+
+// signalContainer sends a signal to the process of a pod's first container through the container runtime.
+func signalContainer(t *testing.T, pod *corev1.Pod, signal string) {
+	t.Helper()
+	id := containerID(t, pod)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "hack/cluster/cluster"), "ctr", "tasks", "kill", "-s", signal, id)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("ctr tasks kill %s: %v\n%s", id, err, out)
+		t.Fatalf("ctr tasks kill -s %s %s: %v\n%s", signal, id, err, out)
 	}
+}
+
+func TestNothingStartsBesideALivingReportWhenRedisLosesItsData(t *testing.T) {
+	apply(t, report{name: "forgotten", jobID: "forgotten", timing: shortTiming, script: stubbornScript}.manifest())
+	first := waitForPhase(t, "forgotten", v1alpha1.PhaseRunning, time.Minute)
+	process := watchProcess(t, containerID(t, podOf(t, first)))
+	apply(t, report{name: "successor", jobID: "forgotten", timing: shortTiming, script: quickScript}.manifest())
+	waitForPhase(t, "successor", v1alpha1.PhaseWaiting, 30*time.Second)
+	if !process.alive() {
+		t.Fatal("the first report ended before the second was seen waiting: the test shows nothing")
+	}
+	redis(t, "FLUSHALL")
+	death := process.death(t, time.Minute)
+	second := waitForPhase(t, "successor", v1alpha1.PhaseSucceeded, 2*time.Minute)
+	if !death.Before(second.Status.Execution.AcquiredAt.Time) {
+		t.Errorf("the first was alive at %v, the second got the lease at %v", death, second.Status.Execution.AcquiredAt)
+	}
+	if older, newer := token(t, first), token(t, second); newer <= older {
+		t.Errorf("tokens do not increase: %d then %d", older, newer)
+	}
+	checkStopped(t, "forgotten", v1alpha1.ReasonLeaseLost, death)
 }
