@@ -25,9 +25,14 @@ type client struct {
 
 func newClient(options Options) *client {
 	conns := newConnections(options.dial)
+	rdb := options.connect(conns)
+	if cluster, is := rdb.(*goredis.ClusterClient); is {
+		// The library reads the map of slots anew after a redirect, and else now and then: a node that is gone redirects nobody.
+		conns.whenLost(func() { cluster.ReloadState(context.Background()) })
+	}
 	return &client{
 		address: options.name(),
-		rdb:     options.connect(conns),
+		rdb:     rdb,
 		conns:   conns,
 		nonces:  newNonces(),
 		shifted: &atomic.Uint64{},
@@ -93,6 +98,9 @@ func (c *client) finish(answers []answer) {
 	if slices.ContainsFunc(answers, useless) {
 		c.conns.drop()
 	}
+	if slices.ContainsFunc(answers, func(a answer) bool { return isElsewhere(a.err) }) {
+		c.conns.lost()
+	}
 	for i := range answers {
 		if errors.Is(answers[i].err, errShifted) {
 			c.shifted.Add(1)
@@ -101,6 +109,12 @@ func (c *client) finish(answers []answer) {
 			answers[i].err = classify(c.address, err)
 		}
 	}
+}
+
+// isElsewhere recognizes a node that does not have the slot, or not yet. The library follows such a redirect, unless a node was
+// asked directly.
+func isElsewhere(err error) bool {
+	return isReply(err) && containsAny(err.Error(), "MOVED ", "CLUSTERDOWN")
 }
 
 // read takes the reply of one call and checks its nonce. A call that the pipeline never got to carries the pipeline's error.

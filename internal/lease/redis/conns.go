@@ -14,6 +14,8 @@ type connections struct {
 
 	mu   sync.Mutex
 	open map[*trackedConn]struct{}
+	// onLoss is called when a node cannot be connected to, or a connection fails; nil: nobody wants to know.
+	onLoss func()
 }
 
 func newConnections(dial dialer) *connections {
@@ -23,6 +25,7 @@ func newConnections(dial dialer) *connections {
 func (c *connections) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.dial(ctx, network, address)
 	if err != nil {
+		c.lost()
 		return nil, err
 	}
 	tracked := &trackedConn{Conn: conn, owner: c, limit: newReplyLimit()}
@@ -33,6 +36,22 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 		return checkedConn{tracked, socket}, nil
 	}
 	return tracked, nil
+}
+
+// whenLost has f called, from any goroutine, when a node cannot be connected to, or a connection fails.
+func (c *connections) whenLost(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onLoss = f
+}
+
+func (c *connections) lost() {
+	c.mu.Lock()
+	f := c.onLoss
+	c.mu.Unlock()
+	if f != nil {
+		f()
+	}
 }
 
 // drop closes every open connection. Requests on them end with an unknown outcome.
@@ -61,6 +80,9 @@ type trackedConn struct {
 // Read reads, and ends the connection when a server sends more than any reply has.
 func (c *trackedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.owner.lost()
+	}
 	if tooLong := c.limit.feed(b[:n]); tooLong != nil {
 		_ = c.Close() // what follows is of no use either
 		return 0, tooLong

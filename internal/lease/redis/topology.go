@@ -102,10 +102,12 @@ func (o Options) failover(p *goredis.Options) *goredis.FailoverOptions {
 
 // cluster is the profile for a Cluster. Redirects are followed, as the node that redirects ran nothing; what may have run is
 // not sent again, because every call forbids it. Replicas are never asked, so no connection to them is kept ready.
+// A connection to a replica is no mistake either: it answers every script with a redirect, it tells the map of the slots as well
+// as any node, and it may be the only one whose address is known.
 func (o Options) cluster(p *goredis.Options) *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
 		Addrs:  o.Cluster,
-		Dialer: p.Dialer, OnConnect: p.OnConnect, CredentialsProviderContext: p.CredentialsProviderContext,
+		Dialer: p.Dialer, CredentialsProviderContext: p.CredentialsProviderContext,
 		Protocol: p.Protocol, MaxRetries: p.MaxRetries, DialTimeout: p.DialTimeout, DialerRetries: p.DialerRetries,
 		ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout, ContextTimeoutEnabled: p.ContextTimeoutEnabled,
 		PoolSize: p.PoolSize, PipelinePoolSize: p.PipelinePoolSize, PoolTimeout: p.PoolTimeout,
