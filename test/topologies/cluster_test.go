@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 )
 
 func TestAClusterConforms(t *testing.T) {
@@ -62,7 +64,7 @@ func TestLeasesOutliveANodeOfACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, true)
 	store := newStore(t, c.options)
-	scope, slot := c.scopeAt(0, "finance/revenue")
+	scope, _ := c.scopeAt(0, "finance/revenue")
 	elsewhere, _ := c.scopeAt(1, "finance/elsewhere")
 	renewals := hold(t, store, append(manyScopes(50), scope)...)
 	other := startRenewing(t, store, hold(t, store, elsewhere))
@@ -74,11 +76,28 @@ func TestLeasesOutliveANodeOfACluster(t *testing.T) {
 	c.nodes[0].kill()
 	c.gates[0].end()
 	eventually(t, "the replica is promoted", func() bool { return c.nodes[3].info("role") == "master" })
-	all.end(t)
+	promoted := time.Since(all.begun)
+	t.Logf("the replica was promoted after %v", promoted.Round(time.Millisecond))
+	if x := all.end(t); x.outage > promoted+2*time.Second {
+		t.Errorf("the new primary was found %v after its promotion", x.outage-promoted)
+	}
 	other.end(t)
-	term := renewals[len(renewals)-1].Term()
-	t.Logf("slot %d is at %s now", slot, c.nodes[3].address)
-	checkSuccession(t, store, c.nodes[3], term)
+	// Those who acquire have a map of slots of their own, and see it fail once.
+	eventually(t, "the new primary is asked for leases", func() bool {
+		return lease.OutcomeOf(acquireAs(t, store, scope, 0)) == lease.Executed
+	})
+	checkSuccession(t, store, c.nodes[3], renewals[len(renewals)-1].Term())
+}
+
+// TestAClusterIsFoundByAReplica knows the Cluster by addresses that are those of replicas since the last failover.
+func TestAClusterIsFoundByAReplica(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, true)
+	store := newStore(t, redis.Options{Cluster: []string{c.gates[4].address}})
+	renewals := hold(t, store, manyScopes(10)...)
+	if err := errors.Join(store.Renew(t.Context(), renewals)...); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAClusterThatIsDownLosesNoLease(t *testing.T) {
