@@ -30,7 +30,8 @@ const (
 	ReasonStoreRefuses = "StoreRefuses"
 	// ReasonQuarantined: Redis may have forgotten who holds the lease, and grants nothing until that one must have ended.
 	ReasonQuarantined = "LeaseQuarantined"
-	// ReasonSiblingAlive: another execution of the jobID is not proven ended, by what the API server shows.
+	// ReasonSiblingAlive: another execution of the jobID is not proven ended, by what the API server shows: a report waits for it,
+	// or an execution without a Job is stopped in its favour.
 	ReasonSiblingAlive = "SiblingAlive"
 	// ReasonLeaseHeldByOther: another execution holds the lease.
 	ReasonLeaseHeldByOther = "LeaseHeldByOther"

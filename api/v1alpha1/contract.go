@@ -1,6 +1,7 @@
 package v1alpha1
 
-// Finalizer keeps a deleted ReportJob until its report is proven stopped.
+// Finalizer keeps a deleted ReportJob until its report is proven stopped. It is there from before the Job is created until the
+// ReportJob is finished, and not while it waits.
 const Finalizer = "leasehold.dev/execution"
 
 // Labels of the Jobs and pods of an execution.

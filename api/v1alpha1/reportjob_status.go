@@ -58,7 +58,7 @@ type ReportJobStatus struct {
 	JobID string `json:"jobID,omitempty"`
 
 	// holder says who holds the lease: the name of this ReportJob's pod or Job while it is the owner, else the owner ID and
-	// token found in Redis. It keeps its last value after the end.
+	// token of the execution that is waited for. It keeps its last value after the end.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Holder string `json:"holder,omitempty"`
@@ -153,14 +153,15 @@ type Execution struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// startedAt is when the operator first saw the pod run; maxRuntime counts from acquiredAt.
+	// startedAt is when the operator first saw that a container of the pod runs or ran; maxRuntime counts from acquiredAt.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }
 
-// Stop is the order to stop an execution. Once given it is never taken back: a later success of the pod changes nothing.
+// Stop is the order to stop an execution. Once given it is never taken back: a later success of the pod changes nothing. It goes
+// with its execution if that never had a Job.
 type Stop struct {
-	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed, PodVanished or Deleted.
+	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed, PodVanished, SiblingAlive or Deleted.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`

@@ -26,7 +26,7 @@
 // # States and who moves them
 //
 // The phases are for people; what the rules look at is set or unset once: execution, stop, stop.confirmedAt, completion and
-// the condition Finished, in this order, never back.
+// the condition Finished, in this order, never back. Only an execution that never had a Job goes away again, with its stop.
 //
 //	            AcquireLease          CreateJob            kubelet               RecordOutcome      FinishReport
 //	Pending ──► Waiting ──────► Starting ───────► Starting ───────► Running ──────────────► Completing ────► Succeeded
@@ -34,8 +34,9 @@
 //	   │           │             written)             │                │                    written)
 //	   │           │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲
 //	   │           ▼                          │ LeaseLost, OwnershipUncertain, Deleted,        │ ConfirmStop
-//	   │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed               │
+//	   │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed, GiveWay      │
 //	   └── LetGo (deleted)                Stopping (stop written) ──── Stop, again and again ──┘
+//	                                          └──── GiveBackUnused (there never was a Job) ────► Waiting
 //
 // # Scenarios
 //
@@ -90,6 +91,7 @@
 //	stop: Deleted, MaxRuntime, JobDisturbed, Vanished until confirmed     released, if every process is proven gone
 //	stop: LeaseLost                                  no                  nothing to release
 //	stop: OwnershipUncertain                         no                  released, if every process is proven gone
+//	stopped before it had a Job                      no                  released
 //	outcome recorded, containers reported terminated until released      released
 //	outcome recorded, end of the processes not seen  no                  runs out
 //
