@@ -84,7 +84,7 @@ func (l *listener) pause(ctx context.Context, d time.Duration) bool {
 
 var (
 	errOver  = errors.New("nobody listens any more")
-	errMoved = errors.New("the server ended the subscription: the slot has moved")
+	errMoved = errors.New("another server keeps the scope now")
 )
 
 // subscription is one connection that listens, and what it listens for.
@@ -102,14 +102,63 @@ func (l *listener) listen(ctx context.Context) error {
 	if cluster, ok := l.rdb.(*goredis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
-	s := subscription{channels: map[string]struct{}{}, events: make(chan any), failed: make(chan error, 1)}
+	s := subscription{channels: map[string]struct{}{}, events: make(chan any), failed: make(chan error, 2)}
 	added, _ := l.difference(s.channels)
+	keeper, _ := l.keeper(ctx)
 	s.PubSub = l.rdb.SSubscribe(ctx, added...)
 	var work sync.WaitGroup
-	defer work.Wait()
-	defer func() { _ = s.Close() }() // it is of no use any more, and its end is that of receive
+	defer func() {
+		cancel()      // receive may wait for somebody to take an event
+		_ = s.Close() // or for the server
+		work.Wait()
+	}()
 	work.Go(func() { s.failed <- s.receive(ctx) })
+	work.Go(func() { s.failed <- l.stay(ctx, keeper) })
 	return l.follow(ctx, s)
+}
+
+// stay fails when another server keeps the scopes than when listening began. A primary that was replaced goes on answering, and
+// only those who ask Sentinel, or a Cluster for its map, hear of its successor.
+func (l *listener) stay(ctx context.Context, keeper string) error {
+	looks := time.NewTicker(aliveInterval)
+	defer looks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errOver
+		case <-looks.C:
+		}
+		if now, err := l.keeper(ctx); err == nil && now != keeper {
+			return errMoved
+		}
+	}
+}
+
+// keeper names the server that keeps the scopes: by its address in a Cluster, and else by its run id, on another connection than
+// the one that listens. It is empty for a server that does not tell.
+func (l *listener) keeper(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	cluster, is := l.rdb.(*goredis.ClusterClient)
+	if !is {
+		text, err := l.rdb.Info(ctx, "server").Result()
+		return parseInfo(text)["run_id"], err
+	}
+	rdb, err := cluster.MasterForKey(ctx, l.anyChannel())
+	if err != nil {
+		return "", err
+	}
+	return rdb.Options().Addr, nil
+}
+
+// anyChannel is one of the wanted channels; in a Cluster there is only one.
+func (l *listener) anyChannel() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for scope := range l.wanted {
+		return scope.ReleasedChannel()
+	}
+	return ""
 }
 
 func (l *listener) follow(ctx context.Context, s subscription) error {
