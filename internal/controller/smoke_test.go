@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,6 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
+	leaseclock "github.com/leasehold-dev/leasehold/internal/lease/clock"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
 )
 
@@ -29,9 +32,11 @@ func (f *fixture) runManager() {
 		f.t.Fatal(err)
 	}
 	options.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
+	f.Leadership = f.newLeadership()
 	mgr, err := ctrl.NewManager(operatorConfig(f.t), ctrl.Options{
 		Scheme: testScheme(f.t), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller:     config.Controller{SkipNameValidation: new(true)},
+		LeaderElection: true, LeaderElectionResourceLockInterface: f.Leadership, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -52,6 +57,16 @@ func (f *fixture) runManager() {
 		}
 	})
 	f.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// newLeadership elects a leader of the namespace by a Lease in it.
+func (f *fixture) newLeadership() *Leadership {
+	f.t.Helper()
+	lock, err := NewLeaderLock(restConfig(f.t), f.namespace, "leader")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return NewLeadership(lock, LeaderLeaseDuration, leaseclock.New(leaseclock.System))
 }
 
 // await watches a ReportJob until it has the phase.
@@ -161,4 +176,36 @@ func (f *fixture) awaitDeletion(pod *corev1.Pod) {
 		}
 	}
 	f.t.Fatalf("pod %s is not being deleted", pod.Name)
+}
+
+func TestWhoSeesAnotherLeaderMayNotActAnyMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	former, next := f.newLeadership(), f.newLeadership()
+	if err := former.Create(t.Context(), heldBy(former)); err != nil {
+		t.Fatal(err)
+	}
+	if !former.MayAct() || next.MayAct() {
+		t.Fatalf("the leader may act: %v, the candidate: %v", former.MayAct(), next.MayAct())
+	}
+	if _, _, err := next.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Update(t.Context(), heldBy(next)); err != nil {
+		t.Fatal(err)
+	}
+	if err := former.Update(t.Context(), heldBy(former)); err == nil {
+		t.Fatal("both hold the lock")
+	}
+	if _, _, err := former.Get(t.Context()); err != nil || former.MayAct() || !next.MayAct() {
+		t.Errorf("error %v; the former leader may act: %v, the next: %v", err, former.MayAct(), next.MayAct())
+	}
+}
+
+// heldBy is what is written when a leader renews.
+func heldBy(leader *Leadership) resourcelock.LeaderElectionRecord {
+	now := metav1.Now()
+	return resourcelock.LeaderElectionRecord{
+		HolderIdentity: leader.Identity(), LeaseDurationSeconds: int(LeaderLeaseDuration.Seconds()), AcquireTime: now, RenewTime: now,
+	}
 }
