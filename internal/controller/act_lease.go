@@ -69,7 +69,8 @@ func (a *actor) acquireRequest(action plan.AcquireLease) (lease.AcquireRequest, 
 // if that fails too, what it may have been granted runs out by itself.
 func (a *actor) notGranted(ctx context.Context, request lease.AcquireRequest, err error) plan.Result {
 	if held, ok := errors.AsType[*lease.HeldError](err); ok {
-		return plan.LeaseHeldByOther{Owner: string(held.Owner), Token: tokenText(held.Token), ExpiresIn: held.ExpiresIn}
+		return plan.LeaseHeldByOther{Owner: string(held.Owner), Token: tokenText(held.Token), ExpiresIn: held.ExpiresIn,
+			LeaseKey: held.Scope.LeaseKey()}
 	}
 	if quarantined, ok := errors.AsType[*lease.QuarantinedError](err); ok {
 		return plan.LeaseQuarantined{Left: quarantined.Left, Why: quarantined.Reason()}

@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
@@ -15,8 +16,11 @@ func TestATokenIsAboveEveryOneWrittenDownForItsJobID(t *testing.T) {
 	const written = lease.MaxToken / 2
 	for name, lastToken := range map[string]string{"older": "7", "newest": written.String(), "another": lease.MaxToken.String()} {
 		f.create(name, func(reportJob *v1alpha1.ReportJob) {
-			if name == "another" {
-				reportJob.Spec.JobID = "costs"
+			switch name {
+			case "another":
+				reportJob.Spec.JobID, reportJob.Spec.LeaseDuration, reportJob.Spec.MaxRuntime = "costs", "2h", "3h"
+			case "older":
+				reportJob.Spec.LeaseDuration, reportJob.Spec.MaxRuntime = "1h", "3h"
 			}
 		})
 		reportJob := f.get(name)
@@ -28,12 +32,12 @@ func TestATokenIsAboveEveryOneWrittenDownForItsJobID(t *testing.T) {
 	f.create("report", nil)
 	actions := plan.Decide(f.look("report"), noon).Actions
 	action, ok := actions[len(actions)-1].(plan.AcquireLease)
-	if !ok || action.Floor != written.String() {
-		t.Errorf("%+v, want the floor %s", action, written)
+	if !ok || action.Floor != written.String() || action.Longest != time.Hour {
+		t.Errorf("%+v, want the floor %s and a longest lease of 1h", action, written)
 	}
 	// Redis knows nothing of them: it is empty, and may have forgotten a lease.
 	waiting := f.expect("report", v1alpha1.PhaseWaiting, v1alpha1.ReasonQuarantined)
-	for _, want := range []string{"2026-11-30T12:00:3", "lost data"} {
+	for _, want := range []string{"2026-11-30T13:00:0", "lost data"} {
 		if !strings.Contains(waiting.Status.Message, want) {
 			t.Errorf("%q is not in %q", want, waiting.Status.Message)
 		}

@@ -159,6 +159,30 @@ func TestRunningManagerStopsAReportWhoseLeaseIsTaken(t *testing.T) {
 	}
 }
 
+func TestRunningManagerStartsNothingBesideAReportWhoseLeaseRedisForgot(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.runManager()
+	f.create("first", fast)
+	pod := f.startPod(f.awaitJob("first"))
+	first := f.await("first", v1alpha1.PhaseRunning)
+	f.create("second", fast)
+	f.await("second", v1alpha1.PhaseWaiting)
+	f.loseLease(first)
+	f.await("first", v1alpha1.PhaseStopping)
+	f.awaitDeletion(pod)
+	if second := f.get("second"); second.Status.Execution != nil {
+		t.Errorf("the second report has a lease while the first one lives: %+v", second.Status.Execution)
+	}
+	f.killPod(pod)
+	f.collectJob(f.job(first))
+	f.await("first", v1alpha1.PhaseFailed)
+	second := f.awaitJob("second")
+	if older, newer := termIn(t, first).Token, termIn(t, second).Token; newer <= older {
+		t.Errorf("tokens: %d, then %d", older, newer)
+	}
+}
+
 // awaitDeletion watches a pod until somebody wants it deleted.
 func (f *fixture) awaitDeletion(pod *corev1.Pod) {
 	f.t.Helper()

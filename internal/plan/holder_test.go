@@ -22,9 +22,9 @@ func TestWaitingSaysWhoHoldsTheLeaseAndWhenItEnds(t *testing.T) {
 		"another kind of program": {plan.LeaseHeldByOther{Owner: "cron-box", ExpiresIn: time.Second}, "cron-box",
 			`Something that is no execution of a report, "cron-box", holds the lease.` + rest,
 			time.Second},
-		"a key without an expiry": {plan.LeaseHeldByOther{Owner: "e1", Token: "7"}, "e1|7",
-			"Execution e1 with fencing token 7 holds the lease, which never expires: remove the key in Redis if nobody holds it any" +
-				" more." + rest, 5 * time.Second},
+		"a key without an expiry": {plan.LeaseHeldByOther{Owner: "e1", Token: "7", LeaseKey: "leasehold:{a/b}:lease"}, "e1|7",
+			"Execution e1 with fencing token 7 holds the lease, which never expires: if nobody holds it any more, remove the key" +
+				" leasehold:{a/b}:lease in Redis." + rest, 5 * time.Second},
 		"bytes that are no text": {
 			plan.LeaseHeldByOther{Owner: "\xff\xfeby-hand", ExpiresIn: time.Hour},
 			"?by-hand", `Something that is no execution of a report, "?by-hand", holds the lease.` + rest, 5 * time.Second},

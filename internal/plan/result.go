@@ -41,6 +41,8 @@ type LeaseHeldByOther struct {
 	Owner, Token string
 	// ExpiresIn is how long the lease lives on without a renewal; 0 if it never expires.
 	ExpiresIn time.Duration
+	// LeaseKey is the Redis key.
+	LeaseKey string
 }
 
 // holder names who holds the lease. A value without a token was put there by another kind of program.
@@ -63,7 +65,7 @@ func (r LeaseHeldByOther) poll() time.Duration {
 // would be wrong after the next renewal.
 func (r LeaseHeldByOther) end() string {
 	if r.ExpiresIn == 0 {
-		return ", which never expires: remove the key in Redis if nobody holds it any more"
+		return fmt.Sprintf(", which never expires: if nobody holds it any more, remove the key %s in Redis", r.LeaseKey)
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func removeStrayJob(m *matter) *draft {
 		return nil
 	}
 	wanted := deleteJobs(m.Strays)
-	started := m.underWay() && !m.isUnused()
+	started := m.underWay() && !m.awaitsJob()
 	if started && len(wanted) == 0 {
 		return nil
 	}

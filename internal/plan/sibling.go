@@ -101,10 +101,13 @@ func (m *matter) isUnused() bool {
 		m.execution.JobUID == "" && m.Job == nil && len(m.Pods) == 0
 }
 
+// awaitsJob says that the execution is to have a Job and has none yet.
+func (m *matter) awaitsJob() bool { return m.underWay() && m.isUnused() }
+
 // waitForSibling asks for no lease, and creates no Job, while another execution of the jobID is not proven ended. Redis may have
 // lost its lease; what the API server shows is not forgotten.
 func waitForSibling(m *matter) *draft {
-	if len(m.Siblings) == 0 || (m.execution != nil && !(m.underWay() && m.isUnused())) {
+	if len(m.Siblings) == 0 || (m.execution != nil && !m.awaitsJob()) {
 		return nil
 	}
 	d := m.draft()
@@ -143,7 +146,7 @@ func (d *draft) beginWait() {
 
 // giveWay stops an execution that has no Job yet because a sibling goes first.
 func giveWay(m *matter) *draft {
-	if !m.underWay() || !m.isUnused() {
+	if !m.awaitsJob() {
 		return nil
 	}
 	rival := m.rival()

@@ -24,6 +24,8 @@ type redis struct {
 	up     bool
 	leases map[string]grant
 	fence  map[string]int
+	// quiet is until when nothing is granted, since the lease may be forgotten.
+	quiet map[string]time.Time
 	// granted are all grants ever made, as owner|token.
 	granted map[string]bool
 }
@@ -31,6 +33,9 @@ type redis struct {
 func (w *world) acquire(jobID, owner string) plan.Result {
 	if held, ok := w.redis.leases[jobID]; ok {
 		return plan.LeaseHeldByOther{Owner: held.owner, Token: held.token, ExpiresIn: held.expires.Sub(w.now)}
+	}
+	if until := w.redis.quiet[jobID]; w.now.Before(until) {
+		return plan.LeaseQuarantined{Left: until.Sub(w.now), Why: "data was lost"}
 	}
 	w.redis.fence[jobID]++
 	token := strconv.Itoa(w.redis.fence[jobID])

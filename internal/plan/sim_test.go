@@ -58,7 +58,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
 		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{},
 		late: map[string]bool{}, beyond: map[string]bool{}, rules: map[string]int{},
-		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{}},
+		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{},
+			quiet: map[string]time.Time{}},
 	}
 	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
 		&w.faults.thefts, &w.faults.deletions, &w.faults.jobsDisturbed, &w.faults.vanishes, &w.faults.secondPods,
