@@ -75,7 +75,7 @@ func overlaps(events []event) []string {
 func trustedSpans(events []event) []span {
 	var spans []span
 	for _, e := range events {
-		if (e.kind != acquire && e.kind != renew) || e.answer != ok {
+		if !confirms(e) {
 			continue
 		}
 		s := span{e.by, e.back, e.anchor + trusted}
@@ -95,11 +95,13 @@ const never = time.Duration(1<<63 - 1)
 
 // trustEnd is when another event ends the trust in a confirmation, or never.
 func trustEnd(confirmed, e event) time.Duration {
-	switch {
-	case e.kind == remove && e.answer == ok && e.seen.owner == confirmed.by && e.back > confirmed.call:
-		return e.call
-	case e.by != confirmed.by:
+	if e.kind == remove {
+		return removalEnd(confirmed, e)
+	}
+	if e.by != confirmed.by {
 		return never
+	}
+	switch {
 	case e.kind == release || e.kind == withdraw:
 		return e.call
 	case e.kind == renew && (e.answer == gone || e.answer == held):
@@ -107,6 +109,17 @@ func trustEnd(confirmed, e event) time.Duration {
 	}
 	return never
 }
+
+// removalEnd is trustEnd for a removal.
+func removalEnd(confirmed, removal event) time.Duration {
+	if removal.answer == ok && removal.seen.owner == confirmed.by && removal.back > confirmed.call {
+		return removal.call
+	}
+	return never
+}
+
+// confirms says whether an event lets its term be trusted.
+func confirms(e event) bool { return (e.kind == acquire || e.kind == renew) && e.answer == ok }
 
 // disorder looks for tokens that do not increase.
 func disorder(events []event) []string {
@@ -127,38 +140,29 @@ func disorder(events []event) []string {
 
 // outlived looks for leases that were seen after they must have been over.
 func outlived(events []event) []string {
-	end := map[holder]time.Duration{}
-	for _, e := range events {
-		switch {
-		case e.kind != acquire && e.kind != renew:
-		case e.answer == ok:
-			term := holder{e.by, e.token}
-			end[term] = max(end[term], e.back+ttl+slack)
-		}
-	}
 	unsure := unsureTerms(events)
 	var found []string
 	for _, e := range events {
-		term := e.seen
-		if e.answer == ok && (e.kind == renew || e.kind == release) {
-			term = holder{e.by, e.token}
-		}
-		last, granted := end[term]
-		if e.kind == renew && e.answer == ok {
-			last = endBefore(events, e)
-		}
-		if granted && !unsure[term] && e.call > last {
-			found = append(found, fmt.Sprintf("the lease was over at %v: %v", last, e))
+		term := shown(e)
+		if end := endBefore(events, term, e.call); end > 0 && e.call > end && !unsure[term] {
+			found = append(found, fmt.Sprintf("the lease was over at %v: %v", end, e))
 		}
 	}
 	return found
 }
 
-// endBefore is when the lease of a renewal was over if that renewal had not been made.
-func endBefore(events []event, renewal event) (end time.Duration) {
+// shown is the term that an answer shows to be alive.
+func shown(e event) holder {
+	if e.answer == ok && (e.kind == renew || e.kind == release) {
+		return holder{e.by, e.token}
+	}
+	return e.seen
+}
+
+// endBefore is when the lease of a term was over, by the confirmations of it that were sent before an instant; 0: there are none.
+func endBefore(events []event, term holder, call time.Duration) (end time.Duration) {
 	for _, e := range events {
-		confirmed := (e.kind == acquire || e.kind == renew) && e.answer == ok
-		if confirmed && e.by == renewal.by && e.call < renewal.call {
+		if confirms(e) && term == (holder{e.by, e.token}) && e.call < call {
 			end = max(end, e.back+ttl+slack)
 		}
 	}

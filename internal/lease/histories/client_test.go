@@ -49,6 +49,12 @@ func (c *client) pause(ctx context.Context, d time.Duration) {
 	}()
 }
 
+// passGate waits for the end of a pause.
+func (c *client) passGate() {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+}
+
 // wait lets time pass, or returns false at the end of the context.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
@@ -93,9 +99,12 @@ func (w *worker) run(ctx context.Context) {
 // attempt is one execution of a report: a new owner asks for the lease.
 func (w *worker) attempt(p *process) {
 	owner := lease.Owner(fmt.Sprintf("%016x%016x", w.random.Uint64(), w.random.Uint64()))
-	request := lease.AcquireRequest{Scope: w.scope, Owner: owner, TTL: ttl, Floor: w.records.floor(w.scope), Longest: ttl}
 	var e event
-	w.request(p, func(ctx context.Context, r recorder) { e = r.acquire(ctx, request) })
+	w.request(p, func(ctx context.Context, r recorder) {
+		e = r.acquire(ctx, lease.AcquireRequest{
+			Scope: w.scope, Owner: owner, TTL: ttl, Floor: w.records.floor(w.scope), Longest: ttl,
+		})
+	})
 	switch {
 	case e.answer == ok:
 		w.records.raise(w.scope, e.token)
@@ -146,8 +155,7 @@ func (w *worker) insist(p *process, send func(context.Context, recorder) event) 
 
 // request makes one request unless the process was killed, and not before its pause is over.
 func (w *worker) request(p *process, send func(context.Context, recorder)) {
-	w.client.gate.RLock()
-	w.client.gate.RUnlock()
+	w.client.passGate()
 	if p.ctx.Err() != nil {
 		return
 	}

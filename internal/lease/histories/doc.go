@@ -32,7 +32,8 @@
 //   - A grant finds the register free, and its token is above all earlier ones.
 //   - A renewal or a release that is confirmed finds its own term, and a refusal finds the holder that it names.
 //   - What says that nobody holds the lease finds the register free.
-//   - A restart without data frees the register, and nothing is granted for one longest lease from its beginning.
+//   - A restart without data frees the register, and nothing is granted for one longest lease from its beginning. This holds for
+//     requests that know a token of the scope, and so no restart comes while there may be others.
 //
 // Expiry is no request, and enters by the one thing that is certain of it: Redis runs a request after it was sent, so a lease
 // cannot lapse earlier than leaseDuration after its last confirmation was sent. An answer that needs a free register, and was

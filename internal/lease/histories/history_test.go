@@ -74,6 +74,9 @@ func (e event) String() string {
 	if e.by != "" {
 		text += fmt.Sprintf(" by %.6s with token %d:", string(e.by), e.token)
 	}
+	if e.kind == acquire {
+		text += fmt.Sprintf(" above %d:", e.floor)
+	}
 	text += " " + string(e.answer)
 	if e.seen.owner != "" {
 		text += fmt.Sprintf(" %.6s with token %d", string(e.seen.owner), e.seen.token)

@@ -66,6 +66,11 @@ func (r register) take(s step) (possible bool, next register) {
 	}
 }
 
+// grantable says whether a grant is possible.
+func (r register) grantable(s step) bool {
+	return r.free(s.back) && s.token > r.highest && s.back >= r.grants
+}
+
 // confirm is take for what was executed with the wanted effect.
 func (r register) confirm(s step) (possible bool, next register) {
 	own := holder{s.by, s.token}
@@ -74,7 +79,7 @@ func (r register) confirm(s step) (possible bool, next register) {
 	switch s.kind {
 	case acquire:
 		next.held, next.highest, next.until, next.freed = own, s.token, s.call+ttl, s.freed
-		return r.free(s.back) && s.token > r.highest && s.back >= r.grants, next
+		return r.grantable(s), next
 	case renew:
 		next.held, next.until = own, max(r.until, s.call+ttl)
 		return r.held == own, next
