@@ -193,6 +193,8 @@ func (r recorder) record(e event, send func(*event) error) event {
 	return e
 }
 
+var outcomes = map[lease.Outcome]answer{lease.Executed: ok, lease.NotExecuted: refused, lease.Unknown: unknown}
+
 // read sorts the error of a store's method.
 func read(err error) (answer, holder) {
 	if h, is := errors.AsType[*lease.HeldError](err); is {
@@ -206,7 +208,7 @@ func read(err error) (answer, holder) {
 	if _, is := errors.AsType[*lease.QuarantinedError](err); is {
 		return quarantined, holder{}
 	}
-	return map[lease.Outcome]answer{lease.Executed: ok, lease.NotExecuted: refused, lease.Unknown: unknown}[lease.OutcomeOf(err)], holder{}
+	return outcomes[lease.OutcomeOf(err)], holder{}
 }
 
 func (r recorder) acquire(ctx context.Context, request lease.AcquireRequest) event {

@@ -124,7 +124,10 @@ func TestAPlantedViolationIsFoundByTheRuleItBreaks(t *testing.T) {
 			[]string{duration},
 		},
 		"a release that frees another's lease": {
-			[]event{at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, first, ok), at(6.3, observe, holder{}, gone)},
+			[]event{
+				at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, first, ok),
+				at(6.3, observe, holder{}, gone),
+			},
 			[]string{duration, linearizability},
 		},
 		"a release confirmed, and the lease seen": {

@@ -109,7 +109,7 @@ func (tr *trial) misbehave(ctx context.Context) {
 	known, restartAt := time.Now(), time.Now().Add(tr.restarts/2)
 	for {
 		for _, i := range tr.random.Perm(len(deeds)) {
-			if !wait(ctx, 300*time.Millisecond+time.Duration(tr.random.Int64N(int64(600*time.Millisecond)))) || tr.enough(tr.history.all()) {
+			if !wait(ctx, tr.between(300*time.Millisecond, 900*time.Millisecond)) || tr.enough(tr.history.all()) {
 				return
 			}
 			deeds[i](ctx, tr.clients[tr.random.IntN(clients)])
@@ -122,6 +122,10 @@ func (tr *trial) misbehave(ctx context.Context) {
 			}
 		}
 	}
+}
+
+func (tr *trial) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(tr.random.Int64N(int64(most-least)))
 }
 
 // allKnown says whether a token of every scope is known elsewhere. To a request that knows of none, a server without data is one
@@ -143,7 +147,7 @@ func (tr *trial) cut(_ context.Context, c *client) {
 func (tr *trial) cutOff(_ context.Context, c *client) {
 	tr.history.fault("client cut off")
 	c.proxy.setAway(true)
-	time.AfterFunc(500*time.Millisecond+time.Duration(tr.random.Int64N(int64(3*time.Second))), func() { c.proxy.setAway(false) })
+	time.AfterFunc(tr.between(500*time.Millisecond, 3500*time.Millisecond), func() { c.proxy.setAway(false) })
 }
 
 func (tr *trial) kill(ctx context.Context, c *client) {
@@ -153,7 +157,7 @@ func (tr *trial) kill(ctx context.Context, c *client) {
 
 func (tr *trial) pause(ctx context.Context, c *client) {
 	tr.history.fault("client paused")
-	c.pause(ctx, ttl/2+time.Duration(tr.random.Int64N(int64(ttl))))
+	c.pause(ctx, tr.between(ttl/2, 3*ttl/2))
 }
 
 func (tr *trial) remove(context.Context, *client) {
@@ -204,7 +208,9 @@ func TestWhatThreeClientsSawInAllWeathersKeepsTheProtocol(t *testing.T) {
 
 // faultKinds are those that no history is without. Paused and vanished reports are left to chance.
 func faultKinds() []string {
-	kinds := []string{"restart without data", "removal of a key", "cut connections", "client cut off", "client killed", "client paused"}
+	kinds := []string{
+		"restart without data", "removal of a key", "cut connections", "client cut off", "client killed", "client paused",
+	}
 	for _, w := range weather {
 		kinds = append(kinds, w.kind)
 	}

@@ -29,12 +29,14 @@ func named(err error) bool {
 
 // answersOfScripts are what follows the nonce in an answer, of each script, and some that none gives.
 var answersOfScripts = []string{
-	"", "ok", "ok|", "ok|5", "ok|9007199254740991", "ok|9007199254740992", "ok|007", "ok|-1", "gone", "other|", "other|a|1", "other|x",
+	"", "ok", "ok|", "ok|5", "ok|9007199254740991", "ok|9007199254740992",
+	"ok|007", "ok|-1", "gone", "other|", "other|a|1", "other|x",
 	"busy|-1|", "busy|5000|0123456789abcdef0123456789abcdef|7", "busy|x|a|1", "busy", "busy|99999999999999999999|a|1",
 	"wait|5000|server", "wait|0|data", "wait|-5|data", "wait|", "wait|9223372036854775807|data", "clock|1767225600000",
 	"overflow|9007199254740992", "ok|5000|0123456789abcdef0123456789abcdef|7", "ok|-1|a-cron-box",
 	"accepted|0123456789abcdef0123456789abcdef|7|1767225600000|2|3|inoutplace", "duplicate|a|7|1|0|0|", "done|a|7|1|1|0|x",
-	"conflict|a|7|1|9223372036854775807|1|x", "accepted|a|7|1|-1|2|x", "stale|9", "stale|-9", "stale|99999999999999999999", "|", "\x00|ok",
+	"conflict|a|7|1|9223372036854775807|1|x", "accepted|a|7|1|-1|2|x",
+	"stale|9", "stale|-9", "stale|99999999999999999999", "|", "\x00|ok",
 }
 
 func FuzzAnAnswerIsReadForWhatItSays(f *testing.F) {
@@ -92,8 +94,8 @@ func checkCompletion(t *testing.T, text string) {
 
 func FuzzAValueIsReadAsItWasWritten(f *testing.F) {
 	for _, seed := range []string{
-		"", "|", "a", "a|1", "a|01", "a|+1", "|1", "a|b|1", "a|1|", "a|9007199254740991", "a|9007199254740992", "a|18446744073709551617",
-		"0123456789abcdef0123456789abcdef|262144", "a|١", "a|1_0", "a| 1", "a|0x1", "\xff|1",
+		"", "|", "a", "a|1", "a|01", "a|+1", "|1", "a|b|1", "a|1|", "a|9007199254740991", "a|9007199254740992",
+		"a|18446744073709551617", "0123456789abcdef0123456789abcdef|262144", "a|١", "a|1_0", "a| 1", "a|0x1", "\xff|1",
 	} {
 		f.Add(seed)
 	}
@@ -244,15 +246,21 @@ func fuzzedRequests(store *Store) []func(context.Context) []error {
 
 // rawReplies are what a server, a proxy or something else may send in place of an answer.
 var rawReplies = []string{
-	"", "\r\n", "+OK\r\n", "+PONG\r\n", ":1\r\n", ":\r\n", "$-1\r\n", "*-1\r\n", "_\r\n", "$4\r\nlate\r\n", "$0\r\n\r\n", "*0\r\n", "*1\r\n",
+	"", "\r\n", "+OK\r\n", "+PONG\r\n", ":1\r\n", ":\r\n", "$-1\r\n",
+	"*-1\r\n", "_\r\n", "$4\r\nlate\r\n", "$0\r\n\r\n", "*0\r\n", "*1\r\n",
 	"+NONCE1|ok\r\n", "+NONCE1|ok\r\n+NONCE2|ok\r\n", "+NONCE2|ok\r\n+NONCE1|ok\r\n", "+NONCE1|gone\r\n+NONCE2|other|a|1\r\n",
-	"$11\r\nNONCE1|ok|7\r\n", "+NONCE1|ok|7\r\n", "+NONCE1|busy|5000|a|1\r\n", "+NONCE1|wait|5000|data\r\n", "+NONCE1|ok|5000|a|1\r\n",
-	"+NONCE1|accepted|a|7|1|0|0|\r\n", "+NONCE1|stale|9\r\n", "+NONCE1\r\n", "+NONCE1|\r\n", "+NONCE1|nonsense\r\n", "*1\r\n+NONCE1|ok\r\n",
+	"$11\r\nNONCE1|ok|7\r\n", "+NONCE1|ok|7\r\n", "+NONCE1|busy|5000|a|1\r\n",
+	"+NONCE1|wait|5000|data\r\n", "+NONCE1|ok|5000|a|1\r\n",
+	"+NONCE1|accepted|a|7|1|0|0|\r\n", "+NONCE1|stale|9\r\n", "+NONCE1\r\n",
+	"+NONCE1|\r\n", "+NONCE1|nonsense\r\n", "*1\r\n+NONCE1|ok\r\n",
 	"-ERR no\r\n", "-READONLY You can't write against a read only replica.\r\n", "-NOSCRIPT No matching script.\r\n", "-LOADING\r\n",
 	"-MOVED 1 127.0.0.1:1\r\n", "-ASK 1 127.0.0.1:1\r\n", "-ERR ACL failure in script\r\n", "-\r\n", "-NONCE1|ok\r\n",
-	"$5\r\nab", "$99999999999999999999\r\n", "$2147483647\r\n", "$-2\r\n", "*2147483647\r\n", "%1\r\n+a\r\n+b\r\n", "#t\r\n", ",1.5\r\n",
-	"(12345678901234567890\r\n", "!5\r\nERR x\r\n", "=6\r\ntxt:ab\r\n", "~1\r\n+a\r\n", ">2\r\n+message\r\n+a\r\n", "|1\r\n+a\r\n+b\r\n+NONCE1|ok\r\n",
-	"HTTP/1.1 400 Bad Request\r\n\r\n", "\x16\x03\x01\x00", "*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "+NONCE1|ok\n", "+OK\r\n+NONCE1|ok\r\n",
+	"$5\r\nab", "$99999999999999999999\r\n", "$2147483647\r\n", "$-2\r\n",
+	"*2147483647\r\n", "%1\r\n+a\r\n+b\r\n", "#t\r\n", ",1.5\r\n",
+	"(12345678901234567890\r\n", "!5\r\nERR x\r\n", "=6\r\ntxt:ab\r\n",
+	"~1\r\n+a\r\n", ">2\r\n+message\r\n+a\r\n", "|1\r\n+a\r\n+b\r\n+NONCE1|ok\r\n",
+	"HTTP/1.1 400 Bad Request\r\n\r\n", "\x16\x03\x01\x00",
+	"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "+NONCE1|ok\n", "+OK\r\n+NONCE1|ok\r\n",
 }
 
 func FuzzWhateverAServerSendsHasANamedOutcomeInTime(f *testing.F) {
