@@ -140,7 +140,7 @@ func (a *actor) release(ctx context.Context, action plan.ReleaseLease) (plan.Res
 	defer cancel()
 	err = a.Store.Release(ctx, term)
 	if action.Once && lease.OutcomeOf(err) != lease.Executed {
-		a.releaseLater(term)
+		a.releaseLater(a.reportJob, term)
 	}
 	var lost *lease.LostError
 	switch {
@@ -154,13 +154,6 @@ func (a *actor) release(ctx context.Context, action plan.ReleaseLease) (plan.Res
 		return a.unreachable(err, term.Scope), nil
 	default:
 		return plan.ReleaseUnknown{Address: a.Store.Address(), Message: causeOf(err)}, nil
-	}
-}
-
-// releaseLater goes on giving a lease back that nothing waits for.
-func (a *actor) releaseLater(term lease.Term) {
-	if timing, err := timingOf(&a.reportJob.Spec); err == nil {
-		a.releases.add(term, timing.LeaseDuration)
 	}
 }
 

@@ -30,7 +30,8 @@ func (h *heardOf) Run(ctx context.Context, hint func(lease.Scope)) error {
 // waiter is a ReportJob in a phase, which began to wait some minutes after noon.
 func waiter(name, jobID string, minutes int) *v1alpha1.ReportJob {
 	reportJob := &v1alpha1.ReportJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "finance", Name: name}, Spec: v1alpha1.ReportJobSpec{JobID: jobID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "finance", Name: name},
+		Spec:       v1alpha1.ReportJobSpec{JobID: jobID, LeaseDuration: "30s", RenewalInterval: "5s", StopGracePeriod: "10s"},
 	}
 	since := metav1.NewMicroTime(noon.Add(time.Duration(minutes) * time.Minute))
 	reportJob.Status.Phase, reportJob.Status.WaitingSince = v1alpha1.PhaseWaiting, &since

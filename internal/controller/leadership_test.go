@@ -40,26 +40,28 @@ func (l *fakeLock) send() error {
 var mine = resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
 // leadershipStep is something that happens to the lock of a process that leads since the beginning of the bubble.
-type leadershipStep func(*Leadership, *fakeLock)
+type leadershipStep func(context.Context, *Leadership, *fakeLock)
 
-func passes(d time.Duration) leadershipStep { return func(*Leadership, *fakeLock) { time.Sleep(d) } }
+func passes(d time.Duration) leadershipStep {
+	return func(context.Context, *Leadership, *fakeLock) { time.Sleep(d) }
+}
 
 func renews(takes time.Duration, err error) leadershipStep {
-	return func(l *Leadership, lock *fakeLock) {
+	return func(ctx context.Context, l *Leadership, lock *fakeLock) {
 		lock.takes, lock.err = takes, err
-		_ = l.Update(context.Background(), mine)
+		_ = l.Update(ctx, mine)
 	}
 }
 
 func reads(holder string) leadershipStep {
-	return func(l *Leadership, lock *fakeLock) {
+	return func(ctx context.Context, l *Leadership, lock *fakeLock) {
 		lock.holder, lock.err = holder, nil
-		_, _, _ = l.Get(context.Background())
+		_, _, _ = l.Get(ctx)
 	}
 }
 
-func resigns(l *Leadership, _ *fakeLock) {
-	_ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{})
+func resigns(ctx context.Context, l *Leadership, _ *fakeLock) {
+	_ = l.Update(ctx, resourcelock.LeaderElectionRecord{})
 }
 
 func TestOnlyARecentlyConfirmedLeaderMayAct(t *testing.T) {
@@ -93,7 +95,7 @@ func TestOnlyARecentlyConfirmedLeaderMayAct(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, step := range tc.steps {
-					step(l, lock)
+					step(t.Context(), l, lock)
 				}
 				if got := l.MayAct(); got != tc.want {
 					t.Errorf("may act: %v, want %v", got, tc.want)

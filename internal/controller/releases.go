@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-
+	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
 
@@ -22,24 +21,22 @@ type releases struct {
 	until map[lease.Term]time.Time
 }
 
-// add gives a lease back later. It must have run out after two leaseDurations: a renewal that is carried out late extends it only
-// if it has not run out by then.
-func (r *releases) add(term lease.Term, leaseDuration time.Duration) {
+func (r *releases) add(term lease.Term, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.until == nil {
 		r.until = map[lease.Term]time.Time{}
 	}
-	r.until[term] = time.Now().Add(2 * leaseDuration)
+	r.until[term] = until
 }
 
 // due returns what is to be given back, without what must have run out.
-func (r *releases) due() []lease.Term {
+func (r *releases) due(now time.Time) []lease.Term {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var terms []lease.Term
 	for term, until := range r.until {
-		if time.Now().After(until) {
+		if now.After(until) {
 			delete(r.until, term)
 			continue
 		}
@@ -54,8 +51,16 @@ func (r *releases) drop(term lease.Term) {
 	delete(r.until, term)
 }
 
-// run gives leases back until the context ends. It always returns nil.
-func (r *releases) run(ctx context.Context, store lease.Store, log logr.Logger) error {
+// releaseLater goes on giving back a lease that nothing waits for. It must have run out after two leaseDurations: a renewal that is
+// carried out late extends it only if it has not run out by then.
+func (r *ReportJobReconciler) releaseLater(reportJob *v1alpha1.ReportJob, term lease.Term) {
+	if timing, err := timingOf(&reportJob.Spec); err == nil {
+		r.releases.add(term, r.Clock.Now().Add(2*timing.LeaseDuration))
+	}
+}
+
+// repeatReleases gives leases back until the context ends. It always returns nil.
+func (r *ReportJobReconciler) repeatReleases(ctx context.Context) error {
 	ticker := time.NewTicker(releaseRetry)
 	defer ticker.Stop()
 	for {
@@ -63,19 +68,19 @@ func (r *releases) run(ctx context.Context, store lease.Store, log logr.Logger) 
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			r.round(ctx, store, log)
+			r.repeatReleasesOnce(ctx)
 		}
 	}
 }
 
-// round tries each once. All together get the time of one request while Redis does not answer.
-func (r *releases) round(ctx context.Context, store lease.Store, log logr.Logger) {
+// repeatReleasesOnce tries each once. All together get the time of one request while Redis does not answer.
+func (r *ReportJobReconciler) repeatReleasesOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	for _, term := range r.due() {
-		if err := store.Release(ctx, term); lease.OutcomeOf(err) == lease.Executed {
-			r.drop(term)
-			log.Info("Redis answered about a lease that was to be given back", "scope", string(term.Scope),
+	for _, term := range r.releases.due(r.Clock.Now()) {
+		if err := r.Store.Release(ctx, term); lease.OutcomeOf(err) == lease.Executed {
+			r.releases.drop(term)
+			r.Log.Info("Redis answered about a lease that was to be given back", "scope", string(term.Scope),
 				"token", term.Token.String(), "released", err == nil)
 		}
 		if ctx.Err() != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -19,6 +20,7 @@ import (
 // awayUntil is a store that refuses releases for a while.
 type awayUntil struct {
 	lease.Store
+	clock clock.Clock
 	back  time.Time
 	tries int
 	err   error
@@ -26,7 +28,7 @@ type awayUntil struct {
 
 func (s *awayUntil) Release(context.Context, lease.Term) error {
 	s.tries++
-	if time.Now().Before(s.back) {
+	if s.clock.Now().Before(s.back) {
 		return &lease.NotExecutedError{Address: "redis:6379", Cause: context.DeadlineExceeded}
 	}
 	return s.err
@@ -48,15 +50,16 @@ func TestALeaseIsGivenBackUntilRedisAnswersOrItMustHaveRunOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := &awayUntil{back: time.Now().Add(tc.away), err: tc.err}
-				var pending releases
+				ticking := clock.RealClock{}
+				store := &awayUntil{clock: ticking, back: ticking.Now().Add(tc.away), err: tc.err}
+				r := &ReportJobReconciler{Store: store, Clock: ticking, Log: logr.Discard()}
 				ctx, cancel := context.WithCancel(t.Context())
-				go func() { _ = pending.run(ctx, store, logr.Discard()) }()
-				pending.add(lease.Term{Scope: "a/b", Owner: "o", Token: 1}, 30*time.Second)
+				go func() { _ = r.repeatReleases(ctx) }()
+				r.releaseLater(waiter("report", "revenue", 0), lease.Term{Scope: "a/b", Owner: "o", Token: 1})
 				time.Sleep(3 * time.Minute)
 				cancel()
-				if store.tries != tc.tries || len(pending.until) != 0 {
-					t.Errorf("%d tries, want %d; %d are left", store.tries, tc.tries, len(pending.until))
+				if store.tries != tc.tries || len(r.releases.until) != 0 {
+					t.Errorf("%d tries, want %d; %d are left", store.tries, tc.tries, len(r.releases.until))
 				}
 			})
 		})
@@ -83,7 +86,7 @@ func TestADeletedReportsLeaseIsGivenBackAfterItIsGone(t *testing.T) {
 	if f.isFree(term) {
 		t.Fatal("the lease is free already: the test shows nothing")
 	}
-	f.releases.round(t.Context(), f.store, f.Log)
+	f.repeatReleasesOnce(t.Context())
 	if !f.isFree(term) {
 		t.Error("the lease is held on")
 	}

@@ -90,7 +90,7 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // addRunnables adds what goes on beside the reconciles of the leader.
 func (r *ReportJobReconciler) addRunnables(mgr ctrl.Manager, signals *Signals) error {
 	r.wake = signals.Notify
-	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.releases.run(ctx, r.Store, r.Log) }))
+	err := mgr.Add(manager.RunnableFunc(r.repeatReleases))
 	if err != nil || r.Hints == nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func TestWhoSeesAnotherLeaderMayNotActAnyMore(t *testing.T) {
 
 // heldBy is what is written when a leader renews.
 func heldBy(leader *Leadership) resourcelock.LeaderElectionRecord {
-	now := metav1.Now()
+	now := metav1.NewTime(noon)
 	return resourcelock.LeaderElectionRecord{
 		HolderIdentity: leader.Identity(), LeaseDurationSeconds: int(LeaderLeaseDuration.Seconds()), AcquireTime: now, RenewTime: now,
 	}

@@ -183,11 +183,11 @@ func (r *Renewal) Term() Term {
 func (r *Renewal) TTL() time.Duration { return time.Duration(r.Millis) * time.Millisecond }
 
 // Store is where leases live. Every method returns nil when the request was executed with the wanted effect; otherwise the
-// error is a *HeldError, a *QuarantinedError, a *LostError, a *NotExecutedError or an *UnknownError, possibly wrapped. A method never waits longer
-// than the deadline of its context, and never repeats a request that may have been executed.
+// error is a *HeldError, a *QuarantinedError, a *LostError, a *NotExecutedError or an *UnknownError, possibly wrapped. A method
+// never waits longer than the deadline of its context, and never repeats a request that may have been executed.
 type Store interface {
-	// Acquire grants the lease if nobody holds it, or returns a *HeldError, or a *QuarantinedError. After an *UnknownError the lease may exist: it
-	// must be withdrawn with ReleaseOwner or left to lapse, and never be used.
+	// Acquire grants the lease if nobody holds it, or returns a *HeldError, or a *QuarantinedError. After an *UnknownError the
+	// lease may exist: it must be withdrawn with ReleaseOwner or left to lapse, and never be used.
 	Acquire(ctx context.Context, request AcquireRequest) (Grant, error)
 	// Renew sets the leases' remaining time to their TTL, each only if its term still holds it. It returns one error or nil
 	// for each, in order. It never creates a lease.

@@ -74,7 +74,9 @@ func newPast(random *rand.Rand, timing lease.Timing) *past {
 }
 
 // execute lets the server run the grant or a renewal at an instant.
-func (h *past) execute(at float64) { h.ends = h.server.shows(h.server.reads(at) + float64(h.timing.LeaseDuration)) }
+func (h *past) execute(at float64) {
+	h.ends = h.server.shows(h.server.reads(at) + float64(h.timing.LeaseDuration))
+}
 
 // trusted is when the holder's trust ends.
 func (h *past) trusted() float64 { return h.local.shows(float64(h.trust.Deadline().Sub(h.base))) }
@@ -107,7 +109,8 @@ func TestTrustEndsBeforeTheLeaseOverAnyHistory(t *testing.T) {
 	confirmed := 0
 	for range 50_000 {
 		h := newPast(random, lease.Timing{LeaseDuration: randomTiming(random).LeaseDuration})
-		for at := 0.0; at < h.ends && at < 5*float64(h.timing.LeaseDuration); at += h.random.Float64() * float64(h.timing.LeaseDuration) {
+		length := float64(h.timing.LeaseDuration)
+		for at := 0.0; at < min(h.ends, 5*length); at += h.random.Float64() * length {
 			before := h.trust
 			h.renew(at)
 			if h.trust != before {

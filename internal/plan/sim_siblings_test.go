@@ -52,7 +52,7 @@ func (w *world) forgetAll() {
 	w.log("Redis lost its data")
 	for _, jobID := range sorted(w.redis.leases) {
 		w.taint(jobID, "Redis lost its data")
-		if w.oneIn(2) { // it noticed
+		if w.oneIn(4) { // it noticed
 			w.redis.quiet[jobID] = w.now.Add(leaseDuration)
 		}
 	}

@@ -155,7 +155,7 @@ func (w *world) trouble(o *operator) {
 		{w.faults.crashes, 13, o.crash},
 		{w.faults.redisAway, 13, func() { w.redis.up = !w.redis.up }},
 		{w.faults.thefts, 40, func() { w.steal(w.jobIDs[w.api.reportJobsOwner(w)], w.oneIn(2)) }},
-		{w.faults.lostData, 20, w.forgetAll},
+		{w.faults.lostData, 8, w.forgetAll},
 		{w.faults.deletions, 40, func() { w.remove(pick(w, w.api.reportJobs)) }},
 		{w.faults.deletions && pod != "", 40, func() { w.deletePod(pod) }},
 		{w.faults.jobsDisturbed && job != "", 40, func() { w.disturbJob(job, w.oneIn(2)) }},

@@ -71,7 +71,7 @@ func TestTheClockIsPackageTimeUntilTheFirstSuspend(t *testing.T) {
 			c := clock.New(source)
 			for range 100 {
 				time.Sleep(7 * time.Second)
-				if now := c.Now(); !now.Equal(time.Now()) || now.Sub(time.Now()) != 0 {
+				if now := c.Now(); !now.Equal(time.Now()) || time.Until(now) != 0 {
 					t.Errorf("source %s: %v, want %v", name, now, time.Now())
 				}
 			}
@@ -92,7 +92,7 @@ func TestTheSystemsClockRunsOn(t *testing.T) {
 		}
 		last = now
 	}
-	if ahead := last.Sub(time.Now()); ahead > time.Second || last.Before(before) {
+	if ahead := time.Until(last); ahead > time.Second || last.Before(before) {
 		t.Errorf("it is %v ahead of package time, and the machine was not suspended", ahead)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leasehold-dev/leasehold/internal/lease"
 	"github.com/leasehold-dev/leasehold/internal/lease/leasetest"
+	"github.com/leasehold-dev/leasehold/internal/lease/redis"
 )
 
 // undisturbed is a lease beside the one that is spoiled, which must not notice.
@@ -61,6 +62,19 @@ func TestAKeyOfAnotherTypeIsNamedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
+// checkHolder wants the holder to be named by those who ask.
+func checkHolder(t *testing.T, store *redis.Store, owner lease.Owner, token lease.Token) {
+	t.Helper()
+	held, isHeld := errors.AsType[*lease.HeldError](acquireErr(t, store, scope))
+	if !isHeld || held.Owner != owner || held.Token != token || held.ExpiresIn <= 0 {
+		t.Errorf("%.60q: acquire: %+v", owner, held)
+	}
+	seen, err := store.Observe(t.Context(), scope)
+	if err != nil || seen.Owner != owner || seen.Token != token {
+		t.Errorf("%.60q: observe: %+v, %v", owner, seen, err)
+	}
+}
+
 func TestAForeignValueIsNamedAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	store, r, _ := startStore(t)
@@ -81,14 +95,7 @@ func TestAForeignValueIsNamedAndLeftAlone(t *testing.T) {
 		"a megabyte":                {strings.Repeat("x", 1<<20), lease.Owner(strings.Repeat("x", 128)), 0},
 	} {
 		r.Set(scope, tc.value, ttl)
-		held, isHeld := errors.AsType[*lease.HeldError](acquireErr(t, store, scope))
-		if !isHeld || held.Owner != tc.owner || held.Token != tc.token || held.ExpiresIn <= 0 {
-			t.Errorf("%s: acquire: %+v", name, held)
-		}
-		seen, err := store.Observe(t.Context(), scope)
-		if err != nil || seen.Owner != tc.owner || seen.Token != tc.token {
-			t.Errorf("%s: observe: %+v, %v", name, seen, err)
-		}
+		checkHolder(t, store, tc.owner, tc.token)
 		for _, err := range []error{
 			store.Renew(t.Context(), leasetest.Renewals(ttl, own))[0], store.Release(t.Context(), own),
 		} {

@@ -28,7 +28,7 @@ func newClient(options Options) *client {
 	rdb := options.connect(conns)
 	if cluster, is := rdb.(*goredis.ClusterClient); is {
 		// The library reads the map of slots anew after a redirect, and else now and then: a node that is gone redirects nobody.
-		conns.whenLost(func() { cluster.ReloadState(context.Background()) })
+		conns.whenLost(func(ctx context.Context) { cluster.ReloadState(ctx) })
 	}
 	return &client{
 		address: options.name(),
@@ -84,22 +84,22 @@ func (c *client) exchange(ctx context.Context, s script, questions []question, l
 	}
 	_, pipeErr := pipe.Exec(ctx)
 	answers := make([]answer, len(questions))
-	for i := range calls {
-		answers[i] = read(calls[i], questions[i].nonce, pipeErr)
+	for i, q := range questions {
+		answers[i] = read(calls[i], q.nonce, pipeErr)
 	}
-	c.finish(answers)
+	c.finish(ctx, answers)
 	return answers
 }
 
 // finish drops the connections if an answer shows that they are useless, and classifies every error but an empty script
 // cache, which is for the caller to mend.
-func (c *client) finish(answers []answer) {
+func (c *client) finish(ctx context.Context, answers []answer) {
 	useless := func(a answer) bool { return errors.Is(a.err, errShifted) || isDemoted(a.err) }
 	if slices.ContainsFunc(answers, useless) {
 		c.conns.drop()
 	}
 	if slices.ContainsFunc(answers, func(a answer) bool { return isElsewhere(a.err) }) {
-		c.conns.lost()
+		c.conns.lost(ctx)
 	}
 	for i := range answers {
 		if errors.Is(answers[i].err, errShifted) {

@@ -15,7 +15,7 @@ type connections struct {
 	mu   sync.Mutex
 	open map[*trackedConn]struct{}
 	// onLoss is called when a node cannot be connected to, or a connection fails; nil: nobody wants to know.
-	onLoss func()
+	onLoss func(context.Context)
 }
 
 func newConnections(dial dialer) *connections {
@@ -25,7 +25,7 @@ func newConnections(dial dialer) *connections {
 func (c *connections) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.dial(ctx, network, address)
 	if err != nil {
-		c.lost()
+		c.lost(ctx)
 		return nil, err
 	}
 	tracked := &trackedConn{Conn: conn, owner: c, limit: newReplyLimit()}
@@ -39,18 +39,18 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 }
 
 // whenLost has f called, from any goroutine, when a node cannot be connected to, or a connection fails.
-func (c *connections) whenLost(f func()) {
+func (c *connections) whenLost(f func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onLoss = f
 }
 
-func (c *connections) lost() {
+func (c *connections) lost(ctx context.Context) {
 	c.mu.Lock()
 	f := c.onLoss
 	c.mu.Unlock()
 	if f != nil {
-		f()
+		f(context.WithoutCancel(ctx))
 	}
 }
 
@@ -81,7 +81,7 @@ type trackedConn struct {
 func (c *trackedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
-		c.owner.lost()
+		c.owner.lost(context.Background())
 	}
 	if tooLong := c.limit.feed(b[:n]); tooLong != nil {
 		_ = c.Close() // what follows is of no use either

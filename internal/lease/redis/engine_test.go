@@ -34,8 +34,9 @@ func startEngine(t *testing.T, store lease.Store) (*renewal.Engine, <-chan renew
 }
 
 // track hands a lease to an engine.
-func track(t *testing.T, engine *renewal.Engine, s renewal.Subject, grant lease.Grant, timing lease.Timing) {
+func track(t *testing.T, engine *renewal.Engine, grant lease.Grant, timing lease.Timing) {
 	t.Helper()
+	s := renewal.Subject(grant.Term.Scope)
 	engine.Reserve(s, grant.Term.Scope, grant.Term.Owner)
 	if !engine.Track(s, grant, timing) {
 		t.Fatalf("%s is not tracked, and it was reserved", s)
@@ -65,7 +66,7 @@ func TestARedisThatRefusedForLongIsFoundAgainWithinAProbe(t *testing.T) {
 	store := newStore(t, redis.Options{Address: address})
 	engine, results, signals := startEngine(t, store)
 	timing := lease.Timing{LeaseDuration: time.Hour, RenewalInterval: 100 * time.Millisecond, StopGracePeriod: time.Second}
-	track(t, engine, "finance/revenue", leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	track(t, engine, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 	waitFor(t, results, renewal.Confirmed)
 	if err := server.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestAnEngineOnARealServerSurvivesAFreezeAndHearsOfALoss(t *testing.T) {
 	engine, results, signals := startEngine(t, store)
 	timing := lease.Timing{LeaseDuration: 30 * time.Second, RenewalInterval: 300 * time.Millisecond, StopGracePeriod: time.Second}
 	const subject = renewal.Subject("finance/revenue")
-	track(t, engine, subject, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+	track(t, engine, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 	waitFor(t, results, renewal.Confirmed)
 	stop(t, server)
 	waitFor(t, results, renewal.Unknown)

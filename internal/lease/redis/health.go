@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -256,9 +257,7 @@ type NodeHealth struct {
 func (h *health) look() []NodeHealth {
 	h.mu.Lock()
 	entries, longest := make(map[string]*nodeHealth, len(h.nodes)), h.longest
-	for address, entry := range h.nodes {
-		entries[address] = entry
-	}
+	maps.Copy(entries, h.nodes)
 	h.mu.Unlock()
 	all := make([]NodeHealth, 0, len(entries))
 	for address, entry := range entries {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -99,7 +100,7 @@ func readPassword(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(filepath.Clean(file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("the password of Redis could not be read: %w", err)
 	}

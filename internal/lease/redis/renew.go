@@ -11,7 +11,7 @@ import (
 func (s *Store) Renew(ctx context.Context, renewals []*lease.Renewal) []error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	batch := s.renewal.newRenewBatch(renewals)
+	batch := s.renewal.newRenewBatch(ctx, renewals)
 	defer batch.done()
 	answers := batch.exchange(ctx)
 	errs := make([]error, len(renewals))

@@ -41,11 +41,11 @@ func spareBatch() *renewBatch {
 }
 
 // newRenewBatch prepares the commands.
-func (c *client) newRenewBatch(renewals []*lease.Renewal) *renewBatch {
+func (c *client) newRenewBatch(ctx context.Context, renewals []*lease.Renewal) *renewBatch {
 	b := spareBatch()
 	b.client = c
 	for len(b.calls) < len(renewals) {
-		b.calls = append(b.calls, newRenewCall())
+		b.calls = append(b.calls, newRenewCall(ctx))
 	}
 	b.cmds, b.answers = b.cmds[:0], b.answers[:0]
 	_, single := any(c.rdb).(*goredis.Client)
@@ -53,7 +53,7 @@ func (c *client) newRenewBatch(renewals []*lease.Renewal) *renewBatch {
 	for i, r := range renewals {
 		call := b.calls[i]
 		if !single {
-			call.renew()
+			call.renew(ctx)
 		}
 		call.prepare(r, c.nonces.prefix, last-uint64(i))
 		b.cmds = append(b.cmds, call.cmd)
@@ -91,7 +91,7 @@ func (b *renewBatch) exchange(ctx context.Context) []answer {
 		failed = failed || a.err != nil
 	}
 	if failed {
-		b.client.finish(b.answers)
+		b.client.finish(ctx, b.answers)
 	}
 	return b.answers
 }
@@ -123,16 +123,16 @@ const (
 	millisArg = 6
 )
 
-func newRenewCall() *renewCall {
+func newRenewCall(ctx context.Context) *renewCall {
 	c := &renewCall{reply: make([]byte, longestReply)}
 	c.args = []any{"evalsha", renewScript.sha, renewScript.keys, nil, nil, nil, nil}
-	c.renew()
+	c.renew(ctx)
 	return c
 }
 
 // renew makes a new command. A cluster's client remembers in a command which slot it goes to, so there a command serves once.
-func (c *renewCall) renew() {
-	c.cmd = goredis.NewZeroCopyStringCmd(context.Background(), c.reply, c.args...)
+func (c *renewCall) renew(ctx context.Context) {
+	c.cmd = goredis.NewZeroCopyStringCmd(ctx, c.reply, c.args...)
 	c.cmd.SetFirstKeyPos(keyArg)
 }
 
@@ -167,12 +167,17 @@ func (c *renewCall) read(pipeErr error) answer {
 	case err != nil && !errors.Is(err, goredis.Nil):
 		return answer{err: err}
 	}
-	rest, ours := bytes.CutPrefix(c.reply[:max(n, 0)], c.nonce)
+	return c.own(c.reply[:max(n, 0)])
+}
+
+// own is the answer in a reply, if it begins with the nonce.
+func (c *renewCall) own(reply []byte) answer {
+	rest, ours := bytes.CutPrefix(reply, c.nonce)
 	switch {
 	case !ours || len(rest) == 0 || rest[0] != '|':
 		return answer{err: errShifted}
 	case string(rest[1:]) == "ok":
-		return answer{text: "ok"}
+		return answer{text: "ok"} // as most are: a constant needs no room
 	}
 	return answer{text: string(rest[1:])}
 }

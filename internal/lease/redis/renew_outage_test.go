@@ -86,7 +86,7 @@ func startTallied(t *testing.T, options redis.Options, counts *tally) *renewal.E
 	timing := lease.Timing{LeaseDuration: time.Hour, RenewalInterval: 20 * time.Millisecond, StopGracePeriod: time.Second}
 	for i := range 200 {
 		scope := lease.Scope(fmt.Sprintf("many/%d", i))
-		track(t, engine, renewal.Subject(scope), leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+		track(t, engine, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

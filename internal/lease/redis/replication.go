@@ -79,7 +79,7 @@ func (s *Store) exchangeAndWait(ctx context.Context, rdb *goredis.Client, q ques
 	wait := pipe.Do(ctx, "wait", s.options.Replication.Replicas, s.options.Replication.Timeout.Milliseconds())
 	_, pipeErr := pipe.Exec(ctx)
 	answers := []answer{read(acquire, q.nonce, pipeErr)}
-	s.control.finish(answers)
+	s.control.finish(ctx, answers)
 	replicas, _ := wait.Int64() // 0 if it failed
 	return answers[0], replicas
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -14,6 +15,9 @@ const maxReplyBytes = 4 << 20
 const maxLengthDigits = 7
 
 var errReplyTooLong = errors.New("the reply belongs to another request, if to any: it is longer than any that was asked for")
+
+// lengthMarks begin the lines that announce a length: of strings, lists, maps, sets and pushes.
+var lengthMarks = []byte("$*%~=!>")
 
 // replyLimit watches what a server sends.
 type replyLimit struct {
@@ -56,7 +60,7 @@ func (l *replyLimit) announces(b byte) {
 		l.lineStart, l.inLength, l.digits = true, false, 0
 		return
 	case l.lineStart:
-		l.inLength = b == '$' || b == '*' || b == '%' || b == '~' || b == '=' || b == '!' || b == '>'
+		l.inLength = bytes.IndexByte(lengthMarks, b) >= 0
 	case l.inLength && '0' <= b && b <= '9':
 		l.digits++
 	default:

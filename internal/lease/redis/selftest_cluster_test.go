@@ -32,6 +32,27 @@ func startCluster(t *testing.T) [2]raw {
 	return nodes
 }
 
+// checkOnlyRefusedBy asks for leases on all nodes, of which one is not fit.
+func checkOnlyRefusedBy(t *testing.T, store *redis.Store, unfit string) {
+	t.Helper()
+	granted, refused := 0, 0
+	for i := range 40 {
+		err := acquireErr(t, store, lease.ScopeFor("finance", lease.Token(i+1).String()))
+		cause, isUnsafe := errors.AsType[*lease.UnsafeError](err)
+		switch {
+		case err == nil:
+			granted++
+		case isUnsafe && cause.Address == unfit:
+			refused++
+		default:
+			t.Errorf("scope %d: %v", i, err)
+		}
+	}
+	if granted == 0 || refused == 0 {
+		t.Errorf("%d granted and %d refused: one node is fit, and the other is not", granted, refused)
+	}
+}
+
 func TestEachNodeOfAClusterIsTestedOnItsOwnSlots(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)
@@ -49,20 +70,7 @@ func TestEachNodeOfAClusterIsTestedOnItsOwnSlots(t *testing.T) {
 			t.Errorf("%s: %+v", node.Address, node.Findings)
 		}
 	}
-	granted, refused := 0, 0
-	for i := range 40 {
-		err := acquireErr(t, store, lease.ScopeFor("finance", lease.Token(i+1).String()))
-		if cause, isUnsafe := errors.AsType[*lease.UnsafeError](err); isUnsafe && cause.Address == second {
-			refused++
-		} else if err == nil {
-			granted++
-		} else {
-			t.Errorf("scope %d: %v", i, err)
-		}
-	}
-	if granted == 0 || refused == 0 {
-		t.Errorf("%d granted and %d refused: one node is fit, and the other is not", granted, refused)
-	}
+	checkOnlyRefusedBy(t, store, second)
 	for _, node := range nodes {
 		keys, err := node.client.Keys(t.Context(), "*selftest*").Result()
 		if err != nil || len(keys) != 0 {

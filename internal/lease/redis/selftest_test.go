@@ -195,24 +195,28 @@ func TestAPrimaryWithReplicasIsToldToRequireThem(t *testing.T) {
 	}
 }
 
+// takenAway gives for each right of a user the rule that takes it away.
+func takenAway(t *testing.T, all []string) map[string]string {
+	t.Helper()
+	missing := map[string]string{"~leasehold:*": "resetkeys", "&leasehold:*": "resetchannels"}
+	for _, right := range all {
+		command, isCommand := strings.CutPrefix(right, "+")
+		if isCommand && !slices.Contains([]string{"ping", "select", "evalsha", "ssubscribe", "sunsubscribe"}, command) {
+			missing[right] = "-" + command
+		}
+	}
+	if len(missing) < 12 {
+		t.Fatalf("only %d rights are tried: %v", len(missing), slices.Collect(maps.Keys(missing)))
+	}
+	return missing
+}
+
 func TestEachMissingRightIsNamed(t *testing.T) {
 	t.Parallel()
 	address, _ := leasetest.StartRedis(t)
 	r := newRaw(t, address)
 	all := strings.Fields(fenced(t, "acl")[0])
-	missing := map[string]string{}
-	for _, right := range all {
-		command, isCommand := strings.CutPrefix(right, "+")
-		if !isCommand || slices.Contains([]string{"ping", "select", "evalsha", "ssubscribe", "sunsubscribe"}, command) {
-			continue
-		}
-		missing[right] = "-" + command
-	}
-	missing["~leasehold:*"], missing["&leasehold:*"] = "resetkeys", "resetchannels"
-	if len(missing) < 12 {
-		t.Fatalf("only %d rights are tried: %v", len(missing), slices.Collect(maps.Keys(missing)))
-	}
-	for right, rule := range missing {
+	for right, rule := range takenAway(t, all) {
 		user := "lacks" + strings.Trim(right, "+~&*:")
 		if strings.HasPrefix(right, "&") {
 			user += "channel"

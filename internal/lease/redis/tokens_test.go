@@ -28,14 +28,13 @@ func wantQuarantine(t *testing.T, b leasetest.Backend, floor lease.Token, why le
 }
 
 // wantHigher lets a quarantine pass and wants a higher token than the last.
-func wantHigher(t *testing.T, b leasetest.Backend, last lease.Token) lease.Grant {
+func wantHigher(t *testing.T, b leasetest.Backend, last lease.Token) {
 	t.Helper()
 	b.Raw.EndQuarantine(scope)
 	grant := leasetest.MustAcquire(t, b.Store, scope, ttl)
 	if grant.Term.Token <= last {
 		t.Fatalf("token %d after %d", grant.Term.Token, last)
 	}
-	return grant
 }
 
 // follow makes a server a replica of another, and waits until it has all of its data.

@@ -30,23 +30,31 @@ type Sentinel struct {
 // Validate refuses options that name no Redis, or more than one.
 func (o Options) Validate() error {
 	addresses := []string{o.Address}
+	var err error
 	switch {
 	case o.Sentinel != nil && len(o.Cluster) > 0:
 		return errors.New("a Redis is found through Sentinel or is a Cluster, not both")
 	case o.Sentinel != nil:
-		addresses = o.Sentinel.Addresses
-		if o.Sentinel.Master == "" {
-			return errors.New("the name of the primary, by which the Sentinels know it, is missing")
-		}
-		if _, err := readPassword(o.Sentinel.PasswordFile); err != nil {
-			return err
-		}
+		addresses, err = o.Sentinel.Addresses, o.Sentinel.validate()
 	case len(o.Cluster) > 0:
 		addresses = o.Cluster
 		if o.DB != 0 {
 			return fmt.Errorf("database %d is asked for: a Redis Cluster has database 0 only", o.DB)
 		}
 	}
+	_, tlsErr := o.tls()
+	return errors.Join(err, validateAddresses(addresses), tlsErr, o.Replication.validate())
+}
+
+func (s Sentinel) validate() error {
+	if s.Master == "" {
+		return errors.New("the name of the primary, by which the Sentinels know it, is missing")
+	}
+	_, err := readPassword(s.PasswordFile)
+	return err
+}
+
+func validateAddresses(addresses []string) error {
 	if len(addresses) == 0 {
 		return errors.New("no address of a Redis is given")
 	}
@@ -55,10 +63,7 @@ func (o Options) Validate() error {
 			return fmt.Errorf("the address %q is not host:port: %w", address, err)
 		}
 	}
-	if _, err := o.tls(); err != nil {
-		return err
-	}
-	return o.Replication.validate()
+	return nil
 }
 
 // name is what the Redis is called in errors and in a status.

@@ -43,7 +43,7 @@ func trackMany(tb testing.TB, e *renewal.Engine, n int, timing lease.Timing) flo
 		term := lease.Term{
 			Scope: lease.Scope(name), Owner: lease.Owner(fmt.Sprintf("%032x", i)), Token: lease.Token(70_000_000_000 + i),
 		}
-		track(tb, e, renewal.Subject(name), lease.Grant{Term: term, At: time.Now()}, timing)
+		track(tb, e, lease.Grant{Term: term, At: time.Now()}, timing)
 	}
 	return (heap() - before) / float64(n)
 }

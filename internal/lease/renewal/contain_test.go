@@ -103,7 +103,7 @@ func checkOneBreaks(t *testing.T, e *renewal.Engine, store *breaks, says string)
 	const n = 1000
 	for i := range n {
 		name := lease.Scope(fmt.Sprintf("many/%d", i))
-		track(t, e, renewal.Subject(name), leasetest.MustAcquire(t, store, name, timing.LeaseDuration), timing)
+		track(t, e, leasetest.MustAcquire(t, store, name, timing.LeaseDuration), timing)
 	}
 	for range 60 {
 		after(time.Second)
@@ -155,7 +155,7 @@ func TestAPanicOfAListenerStopsNoRenewal(t *testing.T) {
 		stop := run(t, e)
 		defer stop()
 		for _, scope := range []lease.Scope{"a/lost", "a/good"} {
-			track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, memory, scope, timing.LeaseDuration), timing)
+			track(t, e, leasetest.MustAcquire(t, memory, scope, timing.LeaseDuration), timing)
 		}
 		memory.Remove("a/lost")
 		after(time.Minute)
@@ -182,7 +182,7 @@ func TestAPanicThatIsReportedToNobodyIsReturnedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := leasetest.NewMemory()
 		e := renewal.New(renewal.Options{Store: memory, Observe: func(renewal.Result) { panic("broken") }})
-		track(t, e, subject, leasetest.MustAcquire(t, memory, lease.Scope(subject), timing.LeaseDuration), timing)
+		track(t, e, leasetest.MustAcquire(t, memory, lease.Scope(subject), timing.LeaseDuration), timing)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := e.Run(ctx); err == nil || !strings.Contains(err.Error(), "panic while telling the result of a renewal: broken") {

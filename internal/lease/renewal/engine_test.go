@@ -100,13 +100,14 @@ func (b *bench) signals() int {
 func (b *bench) track(s renewal.Subject, timing lease.Timing) lease.Term {
 	b.Helper()
 	grant := leasetest.MustAcquire(b, b.memory, lease.Scope(s), timing.LeaseDuration)
-	track(b, b.engine, s, grant, timing)
+	track(b, b.engine, grant, timing)
 	return grant.Term
 }
 
 // track hands a lease to an engine as its caller does, but in no time.
-func track(t testing.TB, e *renewal.Engine, s renewal.Subject, grant lease.Grant, timing lease.Timing) {
+func track(t testing.TB, e *renewal.Engine, grant lease.Grant, timing lease.Timing) {
 	t.Helper()
+	s := renewal.Subject(grant.Term.Scope)
 	e.Reserve(s, grant.Term.Scope, grant.Term.Owner)
 	if !e.Track(s, grant, timing) {
 		t.Fatalf("%s is not tracked, and it was reserved", s)

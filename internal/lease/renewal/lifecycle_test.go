@@ -163,7 +163,7 @@ func TestBatchesAreBounded(t *testing.T) {
 		go func() { done <- engine.Run(ctx) }()
 		for i := range 5000 {
 			name := fmt.Sprintf("many/%d", i)
-			track(b, engine, renewal.Subject(name), leasetest.MustAcquire(b, b.memory, lease.Scope(name), timing.LeaseDuration), timing)
+			track(b, engine, leasetest.MustAcquire(b, b.memory, lease.Scope(name), timing.LeaseDuration), timing)
 		}
 		after(time.Minute)
 		cancel()

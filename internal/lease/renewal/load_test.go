@@ -74,13 +74,20 @@ func (s *loaded) renewedSince(at time.Time, name string, n int) int {
 	return renewed
 }
 
-// hold hands n leases to an engine.
-func hold(t *testing.T, e *renewal.Engine, name string, n int, timing lease.Timing) {
+// crowd is some leases of one timing.
+type crowd struct {
+	name   string
+	n      int
+	timing lease.Timing
+}
+
+// hold hands leases to an engine.
+func hold(t *testing.T, e *renewal.Engine, c crowd) {
 	t.Helper()
-	for i := range n {
-		scope := lease.Scope(fmt.Sprintf("%s/%d", name, i))
+	for i := range c.n {
+		scope := lease.Scope(fmt.Sprintf("%s/%d", c.name, i))
 		term := lease.Term{Scope: scope, Owner: "0123456789abcdef0123456789abcdef", Token: lease.Token(i + 1)}
-		track(t, e, renewal.Subject(scope), lease.Grant{Term: term, At: time.Now()}, timing)
+		track(t, e, lease.Grant{Term: term, At: time.Now()}, c.timing)
 	}
 }
 
@@ -99,7 +106,7 @@ func TestTenThousandLeasesOnASlowStoreKeepTheirSlack(t *testing.T) {
 		})
 		e := renewal.New(renewal.Options{Store: store})
 		stop := run(t, e)
-		hold(t, e, "many", 10_000, timing)
+		hold(t, e, crowd{"many", 10_000, timing})
 		for i := range 60 {
 			after(time.Second)
 			counts, least := e.Summary()
@@ -121,8 +128,8 @@ func TestAnOutageCostsABoundedNumberOfRequests(t *testing.T) {
 		store := newLoaded(func() time.Duration { return time.Millisecond })
 		e := renewal.New(renewal.Options{Store: store})
 		stop := run(t, e)
-		hold(t, e, "patient", n, patient)
-		hold(t, e, "urgent", 100, urgent)
+		hold(t, e, crowd{"patient", n, patient})
+		hold(t, e, crowd{"urgent", 100, urgent})
 		store.refuse(&lease.NotExecutedError{Address: "a test", Cause: errors.New("connection refused")})
 		after(12 * time.Second) // every lease was due once
 		store.count()
@@ -182,7 +189,7 @@ func TestAStoreThatIsBusyForTenSecondsLosesNoLease(t *testing.T) {
 		store := newLoaded(func() time.Duration { return time.Millisecond })
 		e := renewal.New(renewal.Options{Store: store})
 		stop := run(t, e)
-		hold(t, e, "many", 500, long)
+		hold(t, e, crowd{"many", 500, long})
 		for range 3 {
 			after(13 * time.Second)
 			store.refuse(&lease.NotExecutedError{Address: "a test", Cause: errors.New("BUSY Redis is busy running a script")})

@@ -78,7 +78,7 @@ func atGateOf(t *testing.T, test func(t *testing.T, g *gate, e *renewal.Engine, 
 
 func (g *gate) hold(t *testing.T, e *renewal.Engine, scope lease.Scope, timing lease.Timing) {
 	t.Helper()
-	track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, g, scope, timing.LeaseDuration), timing)
+	track(t, e, leasetest.MustAcquire(t, g, scope, timing.LeaseDuration), timing)
 }
 
 func TestAConfirmationAfterTheDeadlineRevivesNothing(t *testing.T) {
@@ -178,7 +178,7 @@ func TestAnErrorOfNoKnownKindIsUnknownAndItsLeaseAlone(t *testing.T) {
 		e := renewal.New(renewal.Options{Store: store})
 		stop := run(t, e)
 		for _, scope := range []lease.Scope{"a/poison", "a/good"} {
-			track(t, e, renewal.Subject(scope), leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
+			track(t, e, leasetest.MustAcquire(t, store, scope, timing.LeaseDuration), timing)
 		}
 		after(time.Minute)
 		bad, good := e.State("a/poison"), e.State("a/good")

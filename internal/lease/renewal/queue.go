@@ -65,11 +65,11 @@ func (q *queue) cap(at time.Duration) {
 	}
 }
 
-func (q *queue) placeOf(e *entry) int { return int(e.places[q.kind]) - 1 }
+func (q *queue) placeOf(e *entry) int { return e.places[q.kind] - 1 }
 
 func (q *queue) put(i int, it item) {
 	q.items[i] = it
-	it.entry.places[q.kind] = int32(i + 1)
+	it.entry.places[q.kind] = i + 1
 }
 
 // settle puts an item in the place of another one.

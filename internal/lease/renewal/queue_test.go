@@ -26,27 +26,38 @@ func TestAQueueIsSortedWhateverHappensToIt(t *testing.T) {
 				q.remove(x)
 				delete(want, x)
 			}
-		case 3:
-			if x := anyOf(random, q); x != nil {
-				q.hasten(x, at)
-				want[x] = min(want[x], at)
-			}
-		case 4:
-			if x, first := q.first(); x != nil {
-				q.postpone(x, first+at)
-				want[x] = first + at
-			}
+		case 3, 4:
+			move(random, &q, at, want)
 		case 5:
 			if random.IntN(1000) == 0 {
 				q.cap(at)
-				for x := range want {
-					want[x] = min(want[x], at)
-				}
+				capAll(want, at)
 			}
 		}
 		checkQueue(t, &q, want)
 	}
 	drain(t, &q, want)
+}
+
+// move brings an entry forward, or puts the first one off.
+func move(random *rand.Rand, q *queue, at time.Duration, want map[*entry]time.Duration) {
+	x, first := q.first()
+	switch {
+	case x == nil:
+	case random.IntN(2) == 0:
+		q.postpone(x, first+at)
+		want[x] = first + at
+	default:
+		x = anyOf(random, *q)
+		q.hasten(x, at)
+		want[x] = min(want[x], at)
+	}
+}
+
+func capAll(want map[*entry]time.Duration, at time.Duration) {
+	for x := range want {
+		want[x] = min(want[x], at)
+	}
 }
 
 func anyOf(random *rand.Rand, q queue) *entry {

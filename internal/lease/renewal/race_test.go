@@ -108,9 +108,14 @@ func (o *owner) act() {
 	case 5:
 		o.engine.Vouch(s)
 	default:
-		if state := o.engine.State(s); state.Term != o.holds[s] || state.Phase != renewal.Held && state.Phase != renewal.Adopting {
-			o.Errorf("%s has %+v", s, state)
-		}
+		o.verify(s)
+	}
+}
+
+// verify wants the subject to have its lease.
+func (o *owner) verify(s renewal.Subject) {
+	if state := o.engine.State(s); state.Term != o.holds[s] || state.Phase != renewal.Held && state.Phase != renewal.Adopting {
+		o.Errorf("%s has %+v", s, state)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestAStateIsReadByTheClock(t *testing.T) {
 		memory := leasetest.NewMemory()
 		var told []renewal.Subject
 		e := renewal.New(renewal.Options{Store: memory, Notify: func(s renewal.Subject) { told = append(told, s) }})
-		track(t, e, subject, leasetest.MustAcquire(t, memory, lease.Scope(subject), timing.LeaseDuration), timing)
+		track(t, e, leasetest.MustAcquire(t, memory, lease.Scope(subject), timing.LeaseDuration), timing)
 		after(13*time.Second - 1)
 		if got := e.State(subject).Phase; got != renewal.Held {
 			t.Errorf("before the deadline: %s", got)
