@@ -80,7 +80,7 @@ type entry struct {
 	deadline time.Duration // when it becomes Uncertain unless something happens
 	vouched  time.Duration // when its owner was last known to live
 
-	places   [kinds]int // its place in each kind of queue, from 1; 0: in none
+	places   [kinds]int32 // its place in each kind of queue, from 1; 0: in none
 	renewals uint32
 	where    where
 }

@@ -1,6 +1,9 @@
 package renewal
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // arity is how many children a node of a queue has: with four, half as many levels are moved through as with two, and the
 // children lie in one or two cache lines.
@@ -65,11 +68,19 @@ func (q *queue) cap(at time.Duration) {
 	}
 }
 
-func (q *queue) placeOf(e *entry) int { return e.places[q.kind] - 1 }
+func (q *queue) placeOf(e *entry) int { return int(e.places[q.kind]) - 1 }
 
 func (q *queue) put(i int, it item) {
 	q.items[i] = it
-	it.entry.places[q.kind] = i + 1
+	it.entry.places[q.kind] = place(i)
+}
+
+// place is what an entry knows of its index. Half an int is enough for more entries than fit in memory.
+func place(i int) int32 {
+	if i < 0 || i >= math.MaxInt32 {
+		panic("the engine renews more leases than it can count")
+	}
+	return int32(i + 1)
 }
 
 // settle puts an item in the place of another one.
