@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +66,19 @@ func (o *redisOptions) registerTLS(flags *flag.FlagSet) {
 }
 
 func (o *redisOptions) validate() error {
+	if err := errors.Join(o.validateMode(), o.validateEntrance()); err != nil {
+		return err
+	}
+	if err := o.store().Validate(); err != nil {
+		return fmt.Errorf("--redis-address or a flag beside it: %w", err)
+	}
+	return nil
+}
+
+// validateMode checks what belongs to one way of setting up Redis.
+func (o *redisOptions) validateMode() error {
 	switch {
-	case o.mode != modeStandalone && o.mode != modeSentinel && o.mode != modeCluster:
+	case !slices.Contains([]string{modeStandalone, modeSentinel, modeCluster}, o.mode):
 		return fmt.Errorf("--redis-mode %q: it must be standalone, sentinel or cluster", o.mode)
 	case o.mode == modeStandalone && strings.Contains(o.addresses, ","):
 		return fmt.Errorf("--redis-address %q names several: a standalone Redis has one address; is --redis-mode missing?", o.addresses)
@@ -76,17 +88,21 @@ func (o *redisOptions) validate() error {
 		return errors.New("--redis-sentinel-master needs --redis-mode sentinel")
 	case o.db < 0:
 		return fmt.Errorf("--redis-db %d is below 0", o.db)
+	}
+	return nil
+}
+
+// validateEntrance checks how Redis is entered and what is asked of it.
+func (o *redisOptions) validateEntrance() error {
+	switch {
 	case o.username != "" && o.passwordFile == "":
 		return errors.New("--redis-username needs --redis-password-file")
 	case !o.tls && o.tlsFiles != (redis.TLSFiles{}):
 		return errors.New("files and names for TLS are given without --redis-tls")
 	case (o.tlsFiles.Cert == "") != (o.tlsFiles.Key == ""):
 		return errors.New("--redis-tls-cert-file and --redis-tls-key-file need each other")
-	case o.unsafe != string(redis.Refuse) && o.unsafe != string(redis.Degrade):
+	case !slices.Contains([]redis.Policy{redis.Refuse, redis.Degrade}, redis.Policy(o.unsafe)):
 		return fmt.Errorf("--redis-unsafe %q: it must be refuse or degrade", o.unsafe)
-	}
-	if err := o.store().Validate(); err != nil {
-		return fmt.Errorf("--redis-address or a flag beside it: %w", err)
 	}
 	return nil
 }

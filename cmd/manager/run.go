@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"time"
@@ -31,6 +32,11 @@ const (
 	leaderElectionID = "controller-manager.leasehold.dev"
 	// probeInterval is how often Redis is asked for the metric.
 	probeInterval = 5 * time.Second
+	// fitnessInterval is how often Redis is tested, as often as the store does it for a lease that is asked for.
+	fitnessInterval = time.Minute
+	// maxSilence is how long a lease is renewed without a word from the reconciler, which vouches for every running report once
+	// a minute: five times that, so that a slow API server costs no lease.
+	maxSilence = 5 * time.Minute
 	// shutdownTimeout bounds the wait for what is under way at the end; it fits into the grace period of the Deployment.
 	shutdownTimeout = 5 * time.Second
 )
@@ -46,13 +52,13 @@ func run(ctx context.Context, opts options) error {
 	if err != nil {
 		return err
 	}
-	store := redis.New(opts.redis.store())
+	store, hints := redis.New(opts.redis.store()), redis.NewHints(opts.redis.store())
 	defer func() {
-		if err := store.Close(); err != nil {
+		if err := errors.Join(store.Close(), hints.Close()); err != nil {
 			log.Error(err, "close the connections to Redis")
 		}
 	}()
-	parts := parts{store: store, leadership: leadership, clock: ticking}
+	parts := parts{store: store, hints: hints, leadership: leadership, clock: ticking}
 	if err := parts.assemble(ctx, mgr); err != nil {
 		return err
 	}
@@ -113,6 +119,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 // parts are what the operator is assembled from.
 type parts struct {
 	store      *redis.Store
+	hints      *redis.Hints
 	leadership *controller.Leadership
 	clock      *leaseclock.Clock
 }
@@ -123,7 +130,7 @@ func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 	measures := controller.NewMetrics(metrics.Registry, version)
 	renewals := ctrl.Log.WithName("renewals")
 	engine := renewal.New(renewal.Options{
-		Store: p.store, Notify: signals.Changed, Observe: measures.Renewed, Clock: p.clock,
+		Store: p.store, Notify: signals.Changed, Observe: measures.Renewed, Clock: p.clock, MaxSilence: maxSilence,
 		Report: func(err error) { renewals.Error(err, "a renewal went wrong in a way it must not; the others go on") },
 	})
 	if err := metrics.Registry.Register(controller.NewLeaseCollector(engine)); err != nil {
@@ -131,7 +138,7 @@ func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 	}
 	reconciler := &controller.ReportJobReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Store: p.store, Leases: engine, Leadership: p.leadership,
+		Store: p.store, Leases: engine, Leadership: p.leadership, Hints: p.hints,
 		Recorder: mgr.GetEventRecorder("leasehold"),
 		Metrics:  measures,
 		Log:      ctrl.Log.WithName("transition"),
@@ -141,7 +148,8 @@ func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 		return err
 	}
 	probe := &controller.StoreProbe{Store: p.store, Metrics: measures, Log: ctrl.Log.WithName("store"), Every: probeInterval}
-	for _, runnable := range []manager.Runnable{manager.RunnableFunc(engine.Run), probe} {
+	fit := &fitness{test: p.store.SelfTest, log: ctrl.Log.WithName("store"), every: fitnessInterval, told: map[string]string{}}
+	for _, runnable := range []manager.Runnable{manager.RunnableFunc(engine.Run), probe, fit} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}

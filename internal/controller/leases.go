@@ -78,6 +78,7 @@ func (r *ReportJobReconciler) view(name types.NamespacedName, ref grantRef) plan
 
 var leasePhases = map[renewal.Phase]plan.LeasePhase{
 	renewal.Untracked: plan.LeaseUntracked,
+	renewal.Acquiring: plan.LeaseUntracked, // nothing is granted, or nobody knows yet
 	renewal.Adopting:  plan.LeaseAdopting,
 	renewal.Held:      plan.LeaseHeld,
 	renewal.Lost:      plan.LeaseLost,
@@ -85,8 +86,8 @@ var leasePhases = map[renewal.Phase]plan.LeasePhase{
 	renewal.Halted:    plan.LeaseHalted,
 }
 
-// vouch says to the engine that the execution's ReportJob is there and looked after. What the engine has for a ReportJob without an
-// execution was granted to one of the same name that is gone, and is not renewed any more.
+// vouch says to the engine that the execution's ReportJob is there and looked after. What the engine has for a ReportJob without
+// an execution was granted to one of the same name that is gone, and is not renewed any more.
 func (r *ReportJobReconciler) vouch(reportJob *v1alpha1.ReportJob) {
 	name := client.ObjectKeyFromObject(reportJob)
 	if execution := reportJob.Status.Execution; execution == nil {

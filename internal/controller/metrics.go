@@ -33,7 +33,8 @@ var requestResults = map[string]string{
 
 var transitionEvents = []string{
 	plan.EventWaiting, plan.EventStoreUnreachable, plan.EventStoreReachable, plan.EventAcquireUnknown, plan.EventAcquired,
-	plan.EventQuarantined, plan.EventUnused, plan.EventGuardOff, plan.EventAdopting, plan.EventAdopted, plan.EventJobCreated, plan.EventJobRefused, plan.EventRunning,
+	plan.EventQuarantined, plan.EventUnused, plan.EventGuardOff, plan.EventAdopting, plan.EventAdopted,
+	plan.EventJobCreated, plan.EventJobRefused, plan.EventRunning,
 	plan.EventLost, plan.EventUncertain, plan.EventStopRequested, plan.EventStopConfirmed, plan.EventSucceeded,
 	plan.EventFailed, plan.EventReleased, plan.EventLapses, plan.EventFinished, plan.EventWaitTimeout,
 }
@@ -44,7 +45,7 @@ var phases = []v1alpha1.Phase{
 }
 
 var renewalPhases = []renewal.Phase{
-	renewal.Adopting, renewal.Held, renewal.Lost, renewal.Uncertain, renewal.Halted,
+	renewal.Acquiring, renewal.Adopting, renewal.Held, renewal.Lost, renewal.Uncertain, renewal.Halted,
 }
 
 // Metrics are the operator's own. Their labels take values of fixed sets only, never the name of an object, and each series

@@ -52,7 +52,8 @@ func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
 			"Skipped"},
 		"leasehold_transitions_total/": {"lease_waiting", "store_unreachable", "store_reachable", "lease_acquire_unknown",
 			"lease_acquired", "guard_off", "lease_adopting", "lease_adopted", "job_created", "job_refused", "report_running",
-			"lease_lost", "lease_unused", "lease_quarantined", "ownership_uncertain", "job_stop_requested", "job_stop_confirmed", "report_succeeded", "report_failed",
+			"lease_lost", "lease_unused", "lease_quarantined",
+			"ownership_uncertain", "job_stop_requested", "job_stop_confirmed", "report_succeeded", "report_failed",
 			"lease_released", "lease_lapses", "report_finished", "wait_timeout"},
 	} {
 		for _, label := range labels {

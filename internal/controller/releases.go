@@ -51,8 +51,8 @@ func (r *releases) drop(term lease.Term) {
 	delete(r.until, term)
 }
 
-// releaseLater goes on giving back a lease that nothing waits for. It must have run out after two leaseDurations: a renewal that is
-// carried out late extends it only if it has not run out by then.
+// releaseLater goes on giving back a lease that nothing waits for. It must have run out after two leaseDurations: a renewal that
+// is carried out late extends it only if it has not run out by then.
 func (r *ReportJobReconciler) releaseLater(reportJob *v1alpha1.ReportJob, term lease.Term) {
 	if timing, err := timingOf(&reportJob.Spec); err == nil {
 		r.releases.add(term, r.Clock.Now().Add(2*timing.LeaseDuration))

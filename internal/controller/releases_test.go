@@ -97,7 +97,8 @@ func (f *fixture) untilGone(name string) {
 	f.t.Helper()
 	for range 10 {
 		f.reconcile(name)
-		if err := f.api.Get(f.t.Context(), f.key(name), &v1alpha1.ReportJob{}); err != nil && strings.Contains(err.Error(), "not found") {
+		err := f.api.Get(f.t.Context(), f.key(name), &v1alpha1.ReportJob{})
+		if err != nil && strings.Contains(err.Error(), "not found") {
 			return
 		}
 	}

@@ -118,8 +118,8 @@ func (r *ReportJobReconciler) waitingFor(ctx context.Context, object client.Obje
 	return firstInLine(sharing.Items)
 }
 
-// firstInLine names those to be told that a lease may be free: who has an execution and waits with its Job, and the first of those
-// who wait for the lease. The others find out by their polls.
+// firstInLine names those to be told that a lease may be free: who has an execution and waits with its Job, and the first of
+// those who wait for the lease. The others find out by their polls.
 func firstInLine(sharing []v1alpha1.ReportJob) []reconcile.Request {
 	var line []*v1alpha1.ReportJob
 	var requests []reconcile.Request

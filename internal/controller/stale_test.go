@@ -15,6 +15,7 @@ import (
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
 	"github.com/leasehold-dev/leasehold/internal/lease/renewal"
+	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
 // freeze makes the operator's cache show a ReportJob as it is now, for ever.
@@ -163,8 +164,12 @@ func TestSubjectsNameTheirReportJobs(t *testing.T) {
 		t.Errorf("got %v, want %v", got, name)
 	}
 	for _, phase := range append(renewalPhases, renewal.Untracked) {
-		if string(leasePhases[phase]) != string(phase) {
-			t.Errorf("the engine's %s is the plan's %s", phase, leasePhases[phase])
+		want := plan.LeasePhase(phase)
+		if phase == renewal.Acquiring {
+			want = plan.LeaseUntracked
+		}
+		if leasePhases[phase] != want {
+			t.Errorf("the engine's %s is the plan's %q", phase, leasePhases[phase])
 		}
 	}
 }

@@ -128,7 +128,8 @@ func TestACompletionThatMakesNoSenseIsRefusedWithEachReason(t *testing.T) {
 		t.Errorf("the longest that there may be: %v", err)
 	}
 	bad := good
-	bad.Term, bad.Occurrence, bad.Location, bad.Retention = lease.Term{}, good.Occurrence+"\n", good.Location+"x", lease.MaxRetention+1
+	bad.Term, bad.Occurrence = lease.Term{}, good.Occurrence+"\n"
+	bad.Location, bad.Retention = good.Location+"x", lease.MaxRetention+1
 	err := bad.Validate()
 	for _, says := range []string{
 		"needs 1 to 253", "at most 4096 are kept", "line break", "fencing token is 0", "retention is", "scope", "owner",

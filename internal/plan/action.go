@@ -10,8 +10,8 @@ import (
 // by two operators at once, it has the effect of once.
 type Action interface{ isAction() }
 
-// AddFinalizer puts v1alpha1.Finalizer on the ReportJob, before its Job is created. The status write of the same reconcile must carry the resource
-// version that this update returned. Results: Done, Failed.
+// AddFinalizer puts v1alpha1.Finalizer on the ReportJob, before its Job is created. The status write of the same reconcile must
+// carry the resource version that this update returned. Results: Done, Failed.
 type AddFinalizer struct{}
 
 // AcquireLease draws a new owner, asks Redis once for the lease of the ReportJob and, when it is granted, lets the engine
@@ -79,7 +79,8 @@ type ReleaseLease struct {
 }
 
 // RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob. One that is being deleted may be gone right after, so its status is
-// not written any more; that of another carries the resource version that this update returned. Not found is Done. Results: Done, Failed.
+// not written any more; that of another carries the resource version that this update returned. Not found is Done. Results:
+// Done, Failed.
 type RemoveFinalizer struct{}
 
 func (AddFinalizer) isAction()    {}

@@ -67,13 +67,13 @@
 // E. A pod that is gone and nobody saw how. It is no success: Failed, PodVanished, and its lease runs out by itself.
 //
 // F. Redis loses its data, or another one takes the lease, while a report runs and a sibling (another ReportJob of its jobID)
-// waits. The API server still shows the execution, so WaitForSibling asks for no lease until that one is finished and no Job or pod
-// of it may live; the first report is stopped by LeaseLost as in B.
+// waits. The API server still shows the execution, so WaitForSibling asks for no lease until that one is finished and no Job or
+// pod of it may live; the first report is stopped by LeaseLost as in B.
 //
 // G. Two executions of one jobID, neither with a Job: both were written down before each saw the other, by operators whose caches
 // lag. CreateJob is decided on live reads that come after that write, so at least one of them sees the other. The older one gives
-// way (GiveWay, GiveBackUnused); the newer one waits for that. Whoever has a Job is given way to. So none waits for one that waits
-// for it.
+// way (GiveWay, GiveBackUnused); the newer one waits for that. Whoever has a Job is given way to. So none waits for one that
+// waits for it.
 //
 // H. A lease that goes before the Job was created: LeaseLost or OwnershipUncertain records the stop, and since there never was a
 // Job, GiveBackUnused takes the execution back. Nothing ran, and the report waits for another lease.
@@ -102,8 +102,8 @@
 // # What is promised
 //
 // No pod is created without an execution written down under a granted lease. A lease is never given back before its processes
-// are proven gone. Two executions of a jobID in one namespace never have living pods that the API server shows both, whatever Redis
-// forgets or others do to the lease. At most one pod of a jobID lives at a time, in all clusters, as long as
+// are proven gone. Two executions of a jobID in one namespace never have living pods that the API server shows both, whatever
+// Redis forgets or others do to the lease. At most one pod of a jobID lives at a time, in all clusters, as long as
 //
 //   - no lease is taken or removed in Redis by someone else and none runs out under a living report. With guard Off either is
 //     an overlap of at most the time the stop takes;

@@ -89,10 +89,6 @@ func stray(o *plan.Observation) {
 	o.Strays = append(o.Strays, plan.Job{Name: "stray", UID: "stray-uid"})
 }
 
-func strayDeleting(o *plan.Observation) {
-	o.Strays = append(o.Strays, plan.Job{Name: "stray", UID: "stray-uid", Deleting: true})
-}
-
 func jobDeleting(o *plan.Observation) { o.Job.Deleting = true }
 
 func lease(phase plan.LeasePhase) with { return func(o *plan.Observation) { o.Lease.Phase = phase } }

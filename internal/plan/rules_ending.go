@@ -97,8 +97,8 @@ func stayFinished(m *matter) *draft {
 	return m.draft().do(m.forget()...).do(m.releaseObject()...)
 }
 
-// releaseObject takes the finalizer off, if it is there: nothing of the report is left to wait for, and a deletion must not need an
-// operator.
+// releaseObject takes the finalizer off, if it is there: nothing of the report is left to wait for, and a deletion must not need
+// an operator.
 func (m *matter) releaseObject() []Action {
 	if !hasFinalizer(m.ReportJob) {
 		return nil

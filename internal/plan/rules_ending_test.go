@@ -88,8 +88,8 @@ func TestAFinishedReportJobStaysAsItIs(t *testing.T) {
 	obs := running(exited(0), podSeen, ended, over("Succeeded"))
 	obs.ReportJob.Status.ObservedGeneration = 1
 	got := plan.Decide(obs, noon)
-	want := plan.Decision{Rule: "StayFinished", Status: obs.ReportJob.Status, Actions: []plan.Action{aForget, plan.RemoveFinalizer{}},
-		At: noon, Lease: held}
+	want := plan.Decision{Rule: "StayFinished", Status: obs.ReportJob.Status,
+		Actions: []plan.Action{aForget, plan.RemoveFinalizer{}}, At: noon, Lease: held}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decision (-want +got):\n%s", diff)
 	}

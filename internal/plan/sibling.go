@@ -159,8 +159,8 @@ func giveWay(m *matter) *draft {
 	return m.draft().requestStop(v1alpha1.ReasonSiblingAlive, rival.text(len(m.Siblings)-1))
 }
 
-// giveBackUnused ends a stopped execution under which no Job was ever made. Nothing ran, so the report does not fail: it waits for
-// another lease. The stop was recorded first, so that no other operator creates the Job meanwhile.
+// giveBackUnused ends a stopped execution under which no Job was ever made. Nothing ran, so the report does not fail: it waits
+// for another lease. The stop was recorded first, so that no other operator creates the Job meanwhile.
 func giveBackUnused(m *matter) *draft {
 	if m.stop == nil || !m.isUnused() || m.deleted || !comesBack(m.stop.Reason) {
 		return nil

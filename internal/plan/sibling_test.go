@@ -189,14 +189,18 @@ func TestSiblingsAreWhatMayRunUnderTheSameJobID(t *testing.T) {
 		traces []plan.Trace
 		want   []plan.Sibling
 	}{
-		"an execution under way":  {others: []*v1alpha1.ReportJob{other("first", nil)}, want: []plan.Sibling{first}},
-		"not itself":              {others: []*v1alpha1.ReportJob{self}},
-		"not one without":         {others: []*v1alpha1.ReportJob{other("first", noExecution)}},
-		"not a finished one":      {others: []*v1alpha1.ReportJob{finishedOne}},
-		"not another jobID's":     {others: []*v1alpha1.ReportJob{other("first", ofCosts)}},
-		"a pod of a finished one": {others: []*v1alpha1.ReportJob{finishedOne}, traces: []plan.Trace{trace}, want: []plan.Sibling{moved}},
-		"one with its pod is one": {others: []*v1alpha1.ReportJob{other("first", nil)}, traces: []plan.Trace{trace}, want: []plan.Sibling{moved}},
-		"not its own pod":         {traces: []plan.Trace{{UID: "self-uid", Token: "7", Pod: "p"}}},
+		"an execution under way": {others: []*v1alpha1.ReportJob{other("first", nil)}, want: []plan.Sibling{first}},
+		"not itself":             {others: []*v1alpha1.ReportJob{self}},
+		"not one without":        {others: []*v1alpha1.ReportJob{other("first", noExecution)}},
+		"not a finished one":     {others: []*v1alpha1.ReportJob{finishedOne}},
+		"not another jobID's":    {others: []*v1alpha1.ReportJob{other("first", ofCosts)}},
+		"a pod of a finished one": {
+			others: []*v1alpha1.ReportJob{finishedOne}, traces: []plan.Trace{trace}, want: []plan.Sibling{moved},
+		},
+		"one with its pod is one": {
+			others: []*v1alpha1.ReportJob{other("first", nil)}, traces: []plan.Trace{trace}, want: []plan.Sibling{moved},
+		},
+		"not its own pod": {traces: []plan.Trace{{UID: "self-uid", Token: "7", Pod: "p"}}},
 		"its own of another token": {traces: []plan.Trace{{UID: "self-uid", Token: "6", Pod: "p"}},
 			want: []plan.Sibling{{UID: "self-uid", Token: "6", Pod: "p", HasJob: true}}},
 		"not its own stray Job": {traces: []plan.Trace{{UID: "self-uid", Token: "6"}}},

@@ -63,20 +63,28 @@ func (w *world) checkNoEffect(decision plan.Decision) {
 // checkUpdate: what is recorded stays recorded.
 func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
 	old, next := &before.Status, &after.Status
-	if finished(old) && !reflect.DeepEqual(old, next) {
-		w.fail("a finished ReportJob changed:\n%s", cmp.Diff(old, next))
-	}
-	if old.Completion != nil && !reflect.DeepEqual(old.Completion, next.Completion) {
-		w.fail("completion %+v became %+v", old.Completion, next.Completion)
-	}
-	uncertain := v1alpha1.ConditionOwnershipUncertain
-	if next.Execution != nil && meta.IsStatusConditionTrue(old.Conditions, uncertain) && !meta.IsStatusConditionTrue(next.Conditions, uncertain) {
+	w.checkFinal(old, next)
+	if next.Execution != nil && isUncertain(old) && !isUncertain(next) {
 		w.fail("a report that was uncertain is so no more")
 	}
 	w.checkExecution(after.Name, old, next)
 	if old.Completion == nil && next.Completion != nil && next.Execution != nil {
 		w.checkVerdict(next)
 	}
+}
+
+// checkFinal: what is finished or completed changes no more.
+func (w *world) checkFinal(old, next *v1alpha1.ReportJobStatus) {
+	if finished(old) && !reflect.DeepEqual(old, next) {
+		w.fail("a finished ReportJob changed:\n%s", cmp.Diff(old, next))
+	}
+	if old.Completion != nil && !reflect.DeepEqual(old.Completion, next.Completion) {
+		w.fail("completion %+v became %+v", old.Completion, next.Completion)
+	}
+}
+
+func isUncertain(status *v1alpha1.ReportJobStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionOwnershipUncertain)
 }
 
 // checkExecution: an execution stays the same one, and a stop the same stop.
@@ -86,15 +94,20 @@ func (w *world) checkExecution(name string, old, next *v1alpha1.ReportJobStatus)
 		w.checkUnused(was)
 		return
 	}
-	if old.Stop != nil && (next.Stop == nil || old.Stop.Reason != next.Stop.Reason) {
-		w.fail("stop %+v became %+v", old.Stop, next.Stop)
-	}
+	w.checkStop(old.Stop, next.Stop)
 	if was == (leaseKey{}) && is != was {
 		w.written[name] = append(w.written[name], is.owner)
 		return
 	}
 	if was != is || (old.Execution != nil && old.Execution.Job != next.Execution.Job) {
 		w.fail("execution %+v became %+v", old.Execution, next.Execution)
+	}
+}
+
+// checkStop: a stop that was begun is not taken back, nor given another reason.
+func (w *world) checkStop(old, next *v1alpha1.Stop) {
+	if old != nil && (next == nil || old.Reason != next.Reason) {
+		w.fail("stop %+v became %+v", old, next)
 	}
 }
 
@@ -171,23 +184,36 @@ func (w *world) checkCreate(r *reconcile) {
 	if !slices.Contains(w.written[r.name], execution.Owner) {
 		w.fail("Job of an execution that was never written down: %+v", execution)
 	}
-	jobID := r.obs.ReportJob.JobID()
 	stored := w.api.reportJobs[r.name]
-	if stored != nil && stored.DeletionTimestamp == nil && executionOf(&stored.Status).owner == execution.Owner &&
-		!slices.Contains(stored.Finalizers, v1alpha1.Finalizer) {
+	w.checkFinalizer(stored, execution)
+	recorded := stored != nil && (stored.Status.Completion != nil || executionOf(&stored.Status).owner != execution.Owner)
+	jobID := r.obs.ReportJob.JobID()
+	w.noteLate(jobID, stored == nil || recorded, w.redis.leases[jobID].owner != execution.Owner || recorded)
+}
+
+// checkFinalizer: no Job is created for a ReportJob that could go before it.
+func (w *world) checkFinalizer(stored *v1alpha1.ReportJob, execution *v1alpha1.Execution) {
+	if stored == nil || stored.DeletionTimestamp != nil || executionOf(&stored.Status).owner != execution.Owner {
+		return
+	}
+	if !slices.Contains(stored.Finalizers, v1alpha1.Finalizer) {
 		w.fail("Job of a ReportJob without the finalizer: %+v", execution)
 	}
-	recorded := stored != nil && (stored.Status.Completion != nil || executionOf(&stored.Status).owner != execution.Owner)
-	if recorded || stored == nil {
+}
+
+// noteLate tells apart a Job that was created after its execution or its lease had ended.
+func (w *world) noteLate(jobID string, beyond, late bool) {
+	if beyond {
 		w.exceed(jobID)
 	}
-	if held := w.redis.leases[jobID]; held.owner != execution.Owner || recorded {
-		if len(w.operators) == 1 && !w.tainted[jobID] {
-			w.fail("the only operator created a Job too late")
-		}
-		w.late[jobID] = true
-		w.taint(jobID, "a Job was created after its lease or its execution had ended")
+	if !late {
+		return
 	}
+	if len(w.operators) == 1 && !w.tainted[jobID] {
+		w.fail("the only operator created a Job too late")
+	}
+	w.late[jobID] = true
+	w.taint(jobID, "a Job was created after its lease or its execution had ended")
 }
 
 // checkDelete: nothing of an execution is deleted before the reason, or its end, is written down.

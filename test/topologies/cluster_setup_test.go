@@ -93,13 +93,15 @@ func (c *cluster) agree() {
 	c.t.Helper()
 	for i, node := range c.nodes {
 		eventually(c.t, node.address+" finds the Cluster whole", func() bool {
-			slots, err := node.client.ClusterSlots(context.Background()).Result()
-			if err != nil || len(slots) < 3 || i >= 3 && node.info("master_link_status") != "up" {
+			shards, err := node.client.ClusterShards(context.Background()).Result()
+			if err != nil || len(shards) != 3 || i >= 3 && node.info("master_link_status") != "up" {
 				return false
 			}
 			state, err := node.client.ClusterInfo(context.Background()).Result()
-			whole := !slices.ContainsFunc(slots, func(s redis.ClusterSlot) bool { return len(s.Nodes) != len(c.nodes)/3 })
-			return err == nil && whole && strings.Contains(state, "cluster_state:ok")
+			partial := slices.ContainsFunc(shards, func(s redis.ClusterShard) bool {
+				return len(s.Slots) == 0 || len(s.Nodes) != len(c.nodes)/3
+			})
+			return err == nil && !partial && strings.Contains(state, "cluster_state:ok")
 		})
 	}
 }

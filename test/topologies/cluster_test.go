@@ -111,7 +111,9 @@ func TestAClusterThatIsDownLosesNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.nodes[0].stop() // nobody takes its slots, so the Cluster refuses everything
-	eventually(t, "the Cluster is down", func() bool { return strings.Contains(c.nodes[1].do("cluster", "info").String(), "cluster_state:fail") })
+	eventually(t, "the Cluster is down", func() bool {
+		return strings.Contains(c.nodes[1].do("cluster", "info").String(), "cluster_state:fail")
+	})
 	for name, err := range map[string]error{
 		"renew":   store.Renew(t.Context(), renewals)[0],
 		"release": store.Release(t.Context(), grant),

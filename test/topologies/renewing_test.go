@@ -32,7 +32,8 @@ type tally struct {
 }
 
 func (x tally) String() string {
-	return fmt.Sprintf("renewals: %d confirmed, %d not executed, %d unknown, %d lost; none or some came through for %v; last error: %v",
+	return fmt.Sprintf("renewals: %d confirmed, %d not executed, %d unknown, %d lost; "+
+		"none or some came through for %v; last error: %v",
 		x.confirmed, x.notExecuted, x.unknown, len(x.lost), x.outage.Round(time.Millisecond), x.last)
 }
 
@@ -72,7 +73,8 @@ func (r *renewing) run(ctx context.Context) {
 	ticks := time.NewTicker(renewEvery)
 	defer ticks.Stop()
 	for {
-		limited, cancel := context.WithTimeout(context.Background(), renewLimit)
+		// A renewal on its way at the end is answered, not cut off.
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit)
 		errs := r.store.Renew(limited, r.renewals)
 		cancel()
 		r.count(errs)

@@ -82,10 +82,16 @@ func checkSuccession(t *testing.T, store *redis.Store, successor *server, term l
 	if held, is := errors.AsType[*lease.HeldError](err); !is || held.Token != term.Token {
 		t.Errorf("a lease that is held: %v", err)
 	}
+	checkGrantAfterSuccession(t, store, r, term)
+}
+
+// checkGrantAfterSuccession gives a lease back to the new primary and asks for it again.
+func checkGrantAfterSuccession(t *testing.T, store *redis.Store, r raw, term lease.Term) {
+	t.Helper()
 	if err := store.Release(t.Context(), term); err != nil {
 		t.Fatal(err)
 	}
-	_, err = acquire(t, store, term.Scope, term.Token)
+	_, err := acquire(t, store, term.Scope, term.Token)
 	wait, is := errors.AsType[*lease.QuarantinedError](err)
 	if !is || wait.Why != lease.ServerChanged || wait.Left > ttl || wait.Left < ttl-5*time.Second {
 		t.Fatalf("the first grant of a new primary: %v, want a quarantine of %v", err, ttl)

@@ -24,17 +24,29 @@ type client struct {
 
 // process is one life of a client. A killed process makes no more requests.
 type process struct {
-	store *redis.Store
-	ctx   context.Context
-	kill  context.CancelFunc
+	store  *redis.Store
+	killed chan struct{}
+}
+
+// live calls f with a context that ends when the process is killed.
+func (p *process) live(ctx context.Context, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-p.killed:
+		case <-ctx.Done():
+		}
+	}()
+	f(ctx)
 }
 
 // start begins a process, and kills the one before.
-func (c *client) start(ctx context.Context) {
-	ctx, kill := context.WithCancel(ctx)
-	before := c.process.Swap(&process{redis.New(redis.Options{Address: c.proxy.address}), ctx, kill})
+func (c *client) start() {
+	before := c.process.Swap(&process{redis.New(redis.Options{Address: c.proxy.address}), make(chan struct{})})
 	if before != nil {
-		before.kill()
+		close(before.killed)
 		c.proxy.cut()
 		_ = before.store.Close() // its connections are cut
 	}
@@ -88,19 +100,20 @@ type worker struct {
 	random  *rand.Rand
 }
 
-// run competes for the scope until the context ends. The processes' contexts end with it.
+// run competes for the scope until the context ends.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.attempt(w.client.process.Load())
+		p := w.client.process.Load()
+		p.live(ctx, func(ctx context.Context) { w.attempt(ctx, p) })
 		w.pace(ctx, 50*time.Millisecond, 400*time.Millisecond)
 	}
 }
 
 // attempt is one execution of a report: a new owner asks for the lease.
-func (w *worker) attempt(p *process) {
+func (w *worker) attempt(ctx context.Context, p *process) {
 	owner := lease.Owner(fmt.Sprintf("%016x%016x", w.random.Uint64(), w.random.Uint64()))
 	var e event
-	w.request(p, func(ctx context.Context, r recorder) {
+	w.request(ctx, p, func(ctx context.Context, r recorder) {
 		e = r.acquire(ctx, lease.AcquireRequest{
 			Scope: w.scope, Owner: owner, TTL: ttl, Floor: w.records.floor(w.scope), Longest: ttl,
 		})
@@ -108,29 +121,29 @@ func (w *worker) attempt(p *process) {
 	switch {
 	case e.answer == ok:
 		w.records.raise(w.scope, e.token)
-		w.hold(p, lease.Term{Scope: w.scope, Owner: owner, Token: e.token})
+		w.hold(ctx, p, lease.Term{Scope: w.scope, Owner: owner, Token: e.token})
 	case e.answer == unknown && w.chance(75):
-		w.insist(p, func(ctx context.Context, r recorder) event { return r.withdraw(ctx, w.scope, owner) })
+		w.insist(ctx, p, func(ctx context.Context, r recorder) event { return r.withdraw(ctx, w.scope, owner) })
 	case w.chance(30):
-		w.request(p, func(ctx context.Context, r recorder) { r.observe(ctx, w.scope) })
+		w.request(ctx, p, func(ctx context.Context, r recorder) { r.observe(ctx, w.scope) })
 	}
 }
 
 // hold renews a lease for a while, and gives it back.
-func (w *worker) hold(p *process, term lease.Term) {
+func (w *worker) hold(ctx context.Context, p *process, term lease.Term) {
 	end := time.Now().Add(w.between(300*time.Millisecond, w.client.holds))
 	for time.Now().Before(end) {
-		w.pace(p.ctx, 200*time.Millisecond, 1500*time.Millisecond)
+		w.pace(ctx, 200*time.Millisecond, 1500*time.Millisecond)
 		if w.chance(w.client.pauses) {
 			w.client.history.fault("pause of a report")
-			w.pace(p.ctx, trusted, ttl+3*time.Second)
+			w.pace(ctx, trusted, ttl+3*time.Second)
 			if w.chance(50) {
 				break // it resumes where it gives the lease back
 			}
 		}
 		var e event
-		w.request(p, func(ctx context.Context, r recorder) { e = r.renew(ctx, term) })
-		if p.ctx.Err() != nil || e.answer == gone || e.answer == held {
+		w.request(ctx, p, func(ctx context.Context, r recorder) { e = r.renew(ctx, term) })
+		if ctx.Err() != nil || e.answer == gone || e.answer == held {
 			return
 		}
 	}
@@ -138,28 +151,28 @@ func (w *worker) hold(p *process, term lease.Term) {
 		w.client.history.fault("vanished report")
 		return
 	}
-	w.insist(p, func(ctx context.Context, r recorder) event { return r.release(ctx, term) })
+	w.insist(ctx, p, func(ctx context.Context, r recorder) event { return r.release(ctx, term) })
 }
 
 // insist repeats a request until something is known of it, a few times at most.
-func (w *worker) insist(p *process, send func(context.Context, recorder) event) {
+func (w *worker) insist(ctx context.Context, p *process, send func(context.Context, recorder) event) {
 	for range 4 {
 		var e event
-		w.request(p, func(ctx context.Context, r recorder) { e = send(ctx, r) })
+		w.request(ctx, p, func(ctx context.Context, r recorder) { e = send(ctx, r) })
 		if e.answer != unknown && e.answer != refused {
 			return
 		}
-		w.pace(p.ctx, 20*time.Millisecond, 300*time.Millisecond)
+		w.pace(ctx, 20*time.Millisecond, 300*time.Millisecond)
 	}
 }
 
 // request makes one request unless the process was killed, and not before its pause is over.
-func (w *worker) request(p *process, send func(context.Context, recorder)) {
+func (w *worker) request(ctx context.Context, p *process, send func(context.Context, recorder)) {
 	w.client.passGate()
-	if p.ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, w.between(300*time.Millisecond, 1500*time.Millisecond))
+	ctx, cancel := context.WithTimeout(ctx, w.between(300*time.Millisecond, 1500*time.Millisecond))
 	defer cancel()
 	send(ctx, recorder{w.client.storeFor(w.scope, p.store), w.client.history})
 }

@@ -81,76 +81,79 @@ func TestAHistoryThatTheProtocolAllowsPasses(t *testing.T) {
 	}
 }
 
+// violations are histories that the protocol does not allow.
+var violations = map[string]struct {
+	events []event
+	want   []string // rules
+}{
+	"two trusted holders": {
+		[]event{at(1, acquire, first, ok), at(2, acquire, second, ok)},
+		[]string{exclusion, linearizability},
+	},
+	"two trusted holders, as a lease lapsed a second early": {
+		[]event{at(1, acquire, first, ok), at(3, renew, first, ok), at(6.5, acquire, second, ok)},
+		[]string{exclusion, linearizability},
+	},
+	"a lease that lapsed early, when it was trusted no more": {
+		[]event{at(1, acquire, first, ok), at(3, renew, first, ok), at(7.5, acquire, second, ok)},
+		[]string{linearizability},
+	},
+	"a token that goes back": {
+		[]event{at(1, acquire, second, ok), at(2, release, second, ok), at(3, acquire, first, ok)},
+		[]string{linearizability, tokens},
+	},
+	"a token granted twice": {
+		[]event{at(1, acquire, first, ok), at(2, release, first, ok), at(3, acquire, holder{"third", first.token}, ok)},
+		[]string{linearizability, tokens},
+	},
+	"a token not above its floor": {
+		[]event{{kind: acquire, scope: planted, by: "first", token: 7, floor: 7, answer: ok, back: time.Second}},
+		[]string{tokens},
+	},
+	"a renewal confirmed after another's grant": {
+		[]event{at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, second, ok), at(6.3, renew, first, ok)},
+		[]string{duration, linearizability},
+	},
+	"a renewal that revives what has lapsed": {
+		[]event{at(1, acquire, first, ok), at(6.2, renew, first, ok)},
+		[]string{duration},
+	},
+	"a lease that is seen after its time": {
+		[]event{at(1, acquire, first, ok), at(6.2, observe, holder{}, held).seeing(first)},
+		[]string{duration},
+	},
+	"a release that frees another's lease": {
+		[]event{
+			at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, first, ok),
+			at(6.3, observe, holder{}, gone),
+		},
+		[]string{duration, linearizability},
+	},
+	"a release confirmed, and the lease seen": {
+		[]event{at(1, acquire, first, ok), at(2, release, first, ok), at(2.1, observe, holder{}, held).seeing(first)},
+		[]string{linearizability},
+	},
+	"a grant that is said to be not executed": {
+		[]event{at(1, acquire, holder{owner: "first"}, refused), at(2, observe, holder{}, held).seeing(first)},
+		[]string{linearizability},
+	},
+	"a grant soon after a restart without data": {
+		[]event{at(1, acquire, first, ok), at(2, restart, holder{}, ok), at(6.5, acquire, second, ok)},
+		[]string{linearizability},
+	},
+	"a quarantine without a cause": {
+		[]event{at(1, acquire, holder{owner: "first"}, quarantined)},
+		[]string{linearizability},
+	},
+	"a loss that did not happen": {
+		[]event{at(1, acquire, first, ok), at(2, renew, first, gone)},
+		[]string{linearizability},
+	},
+}
+
 func TestAPlantedViolationIsFoundByTheRuleItBreaks(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		events []event
-		want   []string // rules
-	}{
-		"two trusted holders": {
-			[]event{at(1, acquire, first, ok), at(2, acquire, second, ok)},
-			[]string{exclusion, linearizability},
-		},
-		"two trusted holders, as a lease lapsed a second early": {
-			[]event{at(1, acquire, first, ok), at(3, renew, first, ok), at(6.5, acquire, second, ok)},
-			[]string{exclusion, linearizability},
-		},
-		"a lease that lapsed early, when it was trusted no more": {
-			[]event{at(1, acquire, first, ok), at(3, renew, first, ok), at(7.5, acquire, second, ok)},
-			[]string{linearizability},
-		},
-		"a token that goes back": {
-			[]event{at(1, acquire, second, ok), at(2, release, second, ok), at(3, acquire, first, ok)},
-			[]string{linearizability, tokens},
-		},
-		"a token granted twice": {
-			[]event{at(1, acquire, first, ok), at(2, release, first, ok), at(3, acquire, holder{"third", first.token}, ok)},
-			[]string{linearizability, tokens},
-		},
-		"a token not above its floor": {
-			[]event{{kind: acquire, scope: planted, by: "first", token: 7, floor: 7, answer: ok, back: time.Second}},
-			[]string{tokens},
-		},
-		"a renewal confirmed after another's grant": {
-			[]event{at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, second, ok), at(6.3, renew, first, ok)},
-			[]string{duration, linearizability},
-		},
-		"a renewal that revives what has lapsed": {
-			[]event{at(1, acquire, first, ok), at(6.2, renew, first, ok)},
-			[]string{duration},
-		},
-		"a lease that is seen after its time": {
-			[]event{at(1, acquire, first, ok), at(6.2, observe, holder{}, held).seeing(first)},
-			[]string{duration},
-		},
-		"a release that frees another's lease": {
-			[]event{
-				at(1, acquire, first, ok), at(6.1, acquire, second, ok), at(6.2, release, first, ok),
-				at(6.3, observe, holder{}, gone),
-			},
-			[]string{duration, linearizability},
-		},
-		"a release confirmed, and the lease seen": {
-			[]event{at(1, acquire, first, ok), at(2, release, first, ok), at(2.1, observe, holder{}, held).seeing(first)},
-			[]string{linearizability},
-		},
-		"a grant that is said to be not executed": {
-			[]event{at(1, acquire, holder{owner: "first"}, refused), at(2, observe, holder{}, held).seeing(first)},
-			[]string{linearizability},
-		},
-		"a grant soon after a restart without data": {
-			[]event{at(1, acquire, first, ok), at(2, restart, holder{}, ok), at(6.5, acquire, second, ok)},
-			[]string{linearizability},
-		},
-		"a quarantine without a cause": {
-			[]event{at(1, acquire, holder{owner: "first"}, quarantined)},
-			[]string{linearizability},
-		},
-		"a loss that did not happen": {
-			[]event{at(1, acquire, first, ok), at(2, renew, first, gone)},
-			[]string{linearizability},
-		},
-	} {
+	for name, tc := range violations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string

@@ -80,7 +80,7 @@ func (w workload) run(t *testing.T) *history {
 	for i := range clients {
 		c := &client{workload: w, history: h, proxy: newProxy(t, tr.server.address, h, w.source(1, i))}
 		c.proxy.storms = w.storms
-		c.start(ctx)
+		c.start()
 		tr.clients = append(tr.clients, c)
 		t.Cleanup(func() { _ = c.process.Load().store.Close() }) // its connections may be gone
 		for j := range w.scopes {
@@ -150,9 +150,9 @@ func (tr *trial) cutOff(_ context.Context, c *client) {
 	time.AfterFunc(tr.between(500*time.Millisecond, 3500*time.Millisecond), func() { c.proxy.setAway(false) })
 }
 
-func (tr *trial) kill(ctx context.Context, c *client) {
+func (tr *trial) kill(_ context.Context, c *client) {
 	tr.history.fault("client killed")
-	c.start(ctx)
+	c.start()
 }
 
 func (tr *trial) pause(ctx context.Context, c *client) {
