@@ -47,7 +47,7 @@ func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
 	for prefix, labels := range map[string][]string{
 		"leasehold_lease_requests_total/": {"granted", "denied", "unknown", "unreachable", "quarantined"},
 		"leasehold_renewals_total/":       {"confirmed", "late", "lost", "not_executed", "unknown"},
-		"leasehold_leases/":               {"Adopting", "Held", "Lost", "Uncertain", "Halted"},
+		"leasehold_leases/":               {"Acquiring", "Adopting", "Held", "Lost", "Uncertain", "Halted"},
 		"leasehold_reportjobs/": {"Pending", "Waiting", "Starting", "Running", "Stopping", "Completing", "Succeeded", "Failed",
 			"Skipped"},
 		"leasehold_transitions_total/": {"lease_waiting", "store_unreachable", "store_reachable", "lease_acquire_unknown",
