@@ -101,6 +101,23 @@ func TestTheProfileOfTheLibrary(t *testing.T) {
 	}
 }
 
+// The library appends to the addresses it is given, and the store has several clients of it.
+func TestClientsWriteIntoNoMemoryThatOthersSee(t *testing.T) {
+	t.Parallel()
+	addresses := append(make([]string, 0, 8), "a:1", "b:1")
+	options := Options{Cluster: addresses, Sentinel: &Sentinel{Addresses: addresses}}
+	profile := options.profile(nil)
+	for name, given := range map[string][]string{
+		"Cluster": options.cluster(profile).Addrs, "Sentinel": options.failover(profile).SentinelAddrs,
+	} {
+		_ = append(given, "c:1")
+		given[0] = name
+		if got := addresses[:3]; got[0] != "a:1" || got[2] != "" {
+			t.Errorf("%s: the options' own addresses became %q", name, got)
+		}
+	}
+}
+
 func FuzzAnyReplyIsReadWithoutHarm(f *testing.F) {
 	for _, seed := range []string{
 		"", "ok", "ok|", "ok|5", "ok|x", "busy", "busy|-1|", "busy|x|a|1", "clock|1", "overflow|2", "gone", "other|a|1",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,11 +91,15 @@ func (o Options) connect(conns *connections) goredis.UniversalClient {
 	return goredis.NewClient(profile)
 }
 
+// own is a copy for one client of the library, which appends to the addresses that it is given: several clients would write into
+// the same memory.
+func own(addresses []string) []string { return slices.Clip(slices.Clone(addresses)) }
+
 // failover is the profile for a primary behind Sentinels. The library asks them for its address with each new connection.
 func (o Options) failover(p *goredis.Options) *goredis.FailoverOptions {
 	password, _ := readPassword(o.Sentinel.PasswordFile) // Validate tells of a file that cannot be read
 	return &goredis.FailoverOptions{
-		MasterName: o.Sentinel.Master, SentinelAddrs: o.Sentinel.Addresses,
+		MasterName: o.Sentinel.Master, SentinelAddrs: own(o.Sentinel.Addresses),
 		SentinelUsername: o.Sentinel.Username, SentinelPassword: password,
 		Dialer: p.Dialer, OnConnect: p.OnConnect, CredentialsProviderContext: p.CredentialsProviderContext,
 		DB: p.DB, Protocol: p.Protocol, MaxRetries: p.MaxRetries, DialTimeout: p.DialTimeout, DialerRetries: p.DialerRetries,
@@ -111,7 +116,7 @@ func (o Options) failover(p *goredis.Options) *goredis.FailoverOptions {
 // as any node, and it may be the only one whose address is known.
 func (o Options) cluster(p *goredis.Options) *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
-		Addrs:  o.Cluster,
+		Addrs:  own(o.Cluster),
 		Dialer: p.Dialer, CredentialsProviderContext: p.CredentialsProviderContext,
 		Protocol: p.Protocol, MaxRetries: p.MaxRetries, DialTimeout: p.DialTimeout, DialerRetries: p.DialerRetries,
 		ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout, ContextTimeoutEnabled: p.ContextTimeoutEnabled,
