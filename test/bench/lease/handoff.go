@@ -118,7 +118,6 @@ func startWaiter(ctx context.Context, address string, library int) (*waiter, err
 	if err != nil {
 		return nil, err
 	}
-	//#nosec G204 -- it is this program.
 	cmd := exec.CommandContext(ctx, self, waiterCommand, address, strconv.Itoa(library))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -34,7 +34,8 @@ func main() {
 	quick := flag.Bool("quick", false, "measure little: a smoke test of about 30 s")
 	only := flag.String("only", "", "comma-separated: renew, held, delay, handoff; empty for all")
 	flag.Parse()
-	p := plan{rounds: 5, slice: 2 * time.Second, leases: 10_000, held: []int{10_000, 100_000}, interval: 10 * time.Second, handoffs: 300}
+	p := plan{rounds: 5, slice: 2 * time.Second, leases: 10_000, handoffs: 300}
+	p.held, p.interval = []int{10_000, 100_000}, 10*time.Second
 	if *quick {
 		p = plan{rounds: 1, slice: time.Second, leases: 10_000, held: []int{10_000}, interval: 5 * time.Second, handoffs: 20}
 	}

@@ -220,7 +220,6 @@ func ceiling(ctx context.Context, s *server, leases int, d time.Duration) (float
 	}
 	key := "leasehold:{bench/__rand_int__}:lease"
 	requests := int(d.Seconds() * 250_000)
-	//#nosec G204 -- the arguments are the benchmark's own.
 	out, err := exec.CommandContext(ctx, "redis-benchmark", "-p", s.port, "-n", strconv.Itoa(requests), "-P", "100", "-c", "1",
 		"-r", strconv.Itoa(leases), "--csv", "evalsha", sha, "1", key, "0123456789abcdef00001", termOf(0).Value(),
 		strconv.FormatInt(ttl.Milliseconds(), 10)).Output()
