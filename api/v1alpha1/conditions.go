@@ -12,8 +12,10 @@ const (
 	ConditionOwnershipUncertain = "OwnershipUncertain"
 	// ConditionStopRequested: the operator decided to stop the execution. Final.
 	ConditionStopRequested = "StopRequested"
-	// ConditionStopConfirmed: no pod with the execution's token lives.
+	// ConditionStopConfirmed: no pod with the execution's token lives. Unknown: that is overdue, and nobody can prove it.
 	ConditionStopConfirmed = "StopConfirmed"
+	// ConditionSuspended: spec.suspend keeps the report from starting. Present once it did.
+	ConditionSuspended = "Suspended"
 	// ConditionFinished: the ReportJob is over; wait for it with kubectl wait --for=condition=Finished.
 	ConditionFinished = "Finished"
 )
@@ -60,6 +62,8 @@ const (
 	ReasonJobDisturbed = "JobDisturbed"
 	// ReasonJobRefused: the API server refused the Job, so the report cannot start.
 	ReasonJobRefused = "JobRefused"
+	// ReasonJobForbidden: a quota, a policy or a webhook forbade the Job; the next attempt may be allowed.
+	ReasonJobForbidden = "JobForbidden"
 	// ReasonDeleted: the ReportJob was deleted while its report ran.
 	ReasonDeleted = "Deleted"
 	// ReasonJobCreated: the Job exists and its pod does not run yet.
@@ -70,12 +74,32 @@ const (
 	ReasonPodSucceeded = "PodSucceeded"
 	// ReasonPodFailed: the report ended by itself without success.
 	ReasonPodFailed = "PodFailed"
+	// ReasonOOMKilled: the report used more memory than its limit.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonPodDisrupted: the pod was evicted, preempted, drained or deleted, and ended without success.
+	ReasonPodDisrupted = "PodDisrupted"
+	// ReasonNodeLost: the node of the pod does not answer, so nobody knows whether the report still runs.
+	ReasonNodeLost = "NodeLost"
 	// ReasonPodVanished: the pod is gone and nobody saw how it ended.
 	ReasonPodVanished = "PodVanished"
 	// ReasonPodsGone: no pod of the token is left, or every container of it is reported terminated.
 	ReasonPodsGone = "PodsGone"
 	// ReasonPodsAlive: a pod of the token is left and not reported terminated.
 	ReasonPodsAlive = "PodsAlive"
+	// ReasonStopUnconfirmed: the pod should have ended by now and nobody can prove that it has.
+	ReasonStopUnconfirmed = "StopUnconfirmed"
+	// ReasonTokenSuperseded: the report goes on with a higher token although the end of the old process is not proven.
+	ReasonTokenSuperseded = "TokenSuperseded"
+	// ReasonForceReleased: a person said by the annotation leasehold.dev/force-release that the execution is over.
+	ReasonForceReleased = "ForceReleased"
+	// ReasonSuspended: spec.suspend keeps the report from starting, or stopped it.
+	ReasonSuspended = "Suspended"
+	// ReasonResumed: spec.suspend is false again.
+	ReasonResumed = "Resumed"
+	// ReasonBackOff: an attempt failed, and the next one begins after a while.
+	ReasonBackOff = "BackOff"
+	// ReasonLeaseKeyNotAllowed: the operator's flag --shared-lease-keys does not allow spec.leaseKey.
+	ReasonLeaseKeyNotAllowed = "LeaseKeyNotAllowed"
 	// ReasonWaitTimeout: the lease was not free within contention.timeout.
 	ReasonWaitTimeout = "WaitTimeout"
 	// ReasonGuardOff: guard is Off, so the operator alone stops the report and overlap is possible.
@@ -118,6 +142,22 @@ const (
 	EventReportSucceeded = "ReportSucceeded"
 	// EventReportFailed: the report ended without success (Warning).
 	EventReportFailed = "ReportFailed"
+	// EventReportRetrying: an attempt ended without success, and another one follows.
+	EventReportRetrying = "ReportRetrying"
+	// EventReportSkipped: another execution holds the lease, and contention.policy is Skip.
+	EventReportSkipped = "ReportSkipped"
+	// EventReportSuspended: spec.suspend keeps the report from starting.
+	EventReportSuspended = "ReportSuspended"
+	// EventReportResumed: spec.suspend is false again.
+	EventReportResumed = "ReportResumed"
+	// EventStopUnconfirmed: the pod should have ended by now and nobody can prove that it has (Warning).
+	EventStopUnconfirmed = "StopUnconfirmed"
+	// EventTokenSuperseded: the report goes on with a higher token without the proof (Warning).
+	EventTokenSuperseded = "TokenSuperseded"
+	// EventForceReleaseIgnored: the annotation names another token than that of the execution (Warning).
+	EventForceReleaseIgnored = "ForceReleaseIgnored"
+	// EventLeaseKeyNotAllowed: the operator does not grant spec.leaseKey (Warning).
+	EventLeaseKeyNotAllowed = "LeaseKeyNotAllowed"
 	// EventWaitTimeout: the lease was not free in time (Warning).
 	EventWaitTimeout = "WaitTimeout"
 )

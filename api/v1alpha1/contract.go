@@ -32,7 +32,15 @@ const (
 	AnnotationFencingToken = "leasehold.dev/fencing-token"
 	// AnnotationLeaseKey is the Redis key of the lease.
 	AnnotationLeaseKey = "leasehold.dev/lease-key"
+	// AnnotationTrigger is spec.trigger as JSON, if there is one.
+	AnnotationTrigger = "leasehold.dev/trigger"
+	// AnnotationRetryOf is the execution ID of the attempt before, if there was one.
+	AnnotationRetryOf = "leasehold.dev/retry-of"
 )
+
+// AnnotationForceRelease on a ReportJob says that a person vouches for the end of the execution whose fencing token is its value:
+// the report is stopped, and its lease given back without a proof. Another token is ignored, and that is said.
+const AnnotationForceRelease = "leasehold.dev/force-release"
 
 // Environment variables of every container of the report.
 const (
@@ -46,4 +54,10 @@ const (
 	EnvFencingToken = "LEASEHOLD_FENCING_TOKEN"
 	// EnvLeaseKey is the Redis key of the lease.
 	EnvLeaseKey = "LEASEHOLD_LEASE_KEY"
+	// EnvAttempt is the number of the attempt, from 1.
+	EnvAttempt = "LEASEHOLD_ATTEMPT"
+	// EnvTrigger is spec.trigger as JSON; present and empty when the ReportJob has none.
+	EnvTrigger = "LEASEHOLD_TRIGGER"
+	// EnvRetryOf is the execution ID of the attempt before; present and empty for the first.
+	EnvRetryOf = "LEASEHOLD_RETRY_OF"
 )

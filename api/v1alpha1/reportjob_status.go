@@ -1,9 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Phase sums a ReportJob up in one word for people. The conditions are the truth.
 //
@@ -80,6 +77,18 @@ type ReportJobStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// failedAttempts is how many attempts failed and count towards retry.maxAttempts.
+	// +optional
+	FailedAttempts int32 `json:"failedAttempts,omitempty"`
+
+	// lastAttempt is the number of the last attempt that has ended and was followed by another one, or is to be.
+	// +optional
+	LastAttempt int32 `json:"lastAttempt,omitempty"`
+
+	// retryAt is when the next attempt may begin, by the operator's clock; unset while none is to come.
+	// +optional
+	RetryAt *metav1.MicroTime `json:"retryAt,omitempty"`
+
 	// execution is the grant the report runs, or ran, under. It is written before the Job exists.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
@@ -92,142 +101,17 @@ type ReportJobStatus struct {
 	// +optional
 	Completion *Completion `json:"completion,omitempty"`
 
+	// attempts are the last 10 attempts before the present execution, oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Attempts []Attempt `json:"attempts,omitempty"`
+
 	// transitions are the last 20 steps, oldest first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Transitions []Transition `json:"transitions,omitempty"`
-}
-
-// Execution is one attempt to run the report: one grant, one fencing token, one Job, one pod.
-type Execution struct {
-	// id names this execution; a new one for every attempt.
-	// +required
-	// +kubebuilder:validation:MaxLength=64
-	ID string `json:"id"`
-
-	// attempt counts the executions of this ReportJob from 1. One that ended before it had a Job does not count.
-	// +required
-	Attempt int32 `json:"attempt"`
-
-	// owner is the 128-bit random value in hex that holds the lease in Redis; never used twice. It is the same as id.
-	// +required
-	// +kubebuilder:validation:MaxLength=64
-	Owner string `json:"owner"`
-
-	// token is the fencing token of the grant, in decimal, below 2^53. Destinations refuse a write that carries a lower
-	// token than one they have seen.
-	// +required
-	// +kubebuilder:validation:MaxLength=16
-	Token string `json:"token"`
-
-	// leaseKey is the Redis key of the lease.
-	// +required
-	// +kubebuilder:validation:MaxLength=512
-	LeaseKey string `json:"leaseKey"`
-
-	// acquiredAt is when the lease was granted, by the operator's clock.
-	// +required
-	AcquiredAt metav1.MicroTime `json:"acquiredAt"`
-
-	// job is the name of the Job.
-	// +required
-	// +kubebuilder:validation:MaxLength=63
-	Job string `json:"job"`
-
-	// jobUID is the UID of the Job once it was created.
-	// +optional
-	JobUID types.UID `json:"jobUID,omitempty"`
-
-	// pod is the name of the Job's pod.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Pod string `json:"pod,omitempty"`
-
-	// podUID is the UID of the Job's pod.
-	// +optional
-	PodUID types.UID `json:"podUID,omitempty"`
-
-	// node is the node the pod was bound to.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Node string `json:"node,omitempty"`
-
-	// startedAt is when the operator first saw that a container of the pod runs or ran; maxRuntime counts from acquiredAt.
-	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-}
-
-// Stop is the order to stop an execution. Once given it is never taken back: a later success of the pod changes nothing. It goes
-// with its execution if that never had a Job.
-type Stop struct {
-	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed, PodVanished, SiblingAlive or Deleted.
-	// +required
-	// +kubebuilder:validation:MaxLength=128
-	Reason string `json:"reason"`
-
-	// message says in a sentence why.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Message string `json:"message,omitempty"`
-
-	// requestedAt is when the stop was decided.
-	// +required
-	RequestedAt metav1.MicroTime `json:"requestedAt"`
-
-	// confirmedAt is when the operator saw that no pod of the token lives.
-	// +optional
-	ConfirmedAt *metav1.MicroTime `json:"confirmedAt,omitempty"`
-}
-
-// Outcome is how an execution ended.
-//
-// +kubebuilder:validation:Enum=Succeeded;Failed;Stopped
-type Outcome string
-
-// The outcomes.
-const (
-	// OutcomeSucceeded: the report exited 0 before anything was wrong with its lease.
-	OutcomeSucceeded Outcome = "Succeeded"
-	// OutcomeFailed: the report ended by itself without success.
-	OutcomeFailed Outcome = "Failed"
-	// OutcomeStopped: the operator stopped the report.
-	OutcomeStopped Outcome = "Stopped"
-)
-
-// Completion is how the report ended.
-type Completion struct {
-	// outcome is Succeeded, Failed or Stopped.
-	// +required
-	Outcome Outcome `json:"outcome"`
-
-	// reason says in one word why.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Reason string `json:"reason,omitempty"`
-
-	// message says in a sentence why.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Message string `json:"message,omitempty"`
-
-	// token is the fencing token of the execution that ended.
-	// +optional
-	// +kubebuilder:validation:MaxLength=16
-	Token string `json:"token,omitempty"`
-
-	// at is when the operator saw the end.
-	// +required
-	At metav1.MicroTime `json:"at"`
-
-	// exitCode is the exit code of the report's container, if the kubelet reported one.
-	// +optional
-	ExitCode *int32 `json:"exitCode,omitempty"`
-
-	// processEnded says that the kubelet reported every container of the pod as terminated, so that the lease may be given
-	// back; otherwise it runs out by itself.
-	// +optional
-	ProcessEnded bool `json:"processEnded,omitempty"`
 }
 
 // Transition is one step in the life of a ReportJob, as it also appears in the operator's log and in the events.

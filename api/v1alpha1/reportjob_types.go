@@ -25,13 +25,19 @@ const GuardOff GuardMode = "Off"
 
 // ContentionPolicy says what a ReportJob does while another execution holds its lease.
 //
-// +kubebuilder:validation:Enum=Wait
+// +kubebuilder:validation:Enum=Wait;Skip
 type ContentionPolicy string
 
-// ContentionWait waits for the lease, for at most contention.timeout.
-const ContentionWait ContentionPolicy = "Wait"
+// The contention policies.
+const (
+	// ContentionWait waits for the lease, for at most contention.timeout.
+	ContentionWait ContentionPolicy = "Wait"
+	// ContentionSkip ends the ReportJob with phase Skipped when another execution holds the lease.
+	ContentionSkip ContentionPolicy = "Skip"
+)
 
-// ReportJobSpec declares one report and the lease it runs under. All of it but contention is immutable.
+// ReportJobSpec declares one report and the lease it runs under. All of it is immutable but contention, retry, lostNode, suspend
+// and ttlSecondsAfterFinished.
 //
 // A rule over several durations speaks only when each of them is valid by itself, so that one mistake gives one message.
 //
@@ -47,6 +53,8 @@ const ContentionWait ContentionPolicy = "Wait"
 // +kubebuilder:validation:XValidation:rule="self.renewalInterval == oldSelf.renewalInterval",message="renewalInterval is immutable: create another ReportJob",fieldPath=".renewalInterval"
 // +kubebuilder:validation:XValidation:rule="self.maxRuntime == oldSelf.maxRuntime",message="maxRuntime is immutable: create another ReportJob",fieldPath=".maxRuntime"
 // +kubebuilder:validation:XValidation:rule="self.stopGracePeriod == oldSelf.stopGracePeriod",message="stopGracePeriod is immutable: create another ReportJob",fieldPath=".stopGracePeriod"
+// +kubebuilder:validation:XValidation:rule="has(self.leaseKey) == has(oldSelf.leaseKey) && (!has(self.leaseKey) || self.leaseKey == oldSelf.leaseKey)",message="leaseKey is immutable: create another ReportJob",fieldPath=".leaseKey"
+// +kubebuilder:validation:XValidation:rule="has(self.trigger) == has(oldSelf.trigger) && (!has(self.trigger) || self.trigger == oldSelf.trigger)",message="trigger is immutable: create another ReportJob",fieldPath=".trigger"
 // +kubebuilder:validation:XValidation:rule="self.guard == oldSelf.guard",message="guard is immutable: create another ReportJob",fieldPath=".guard"
 // +kubebuilder:validation:XValidation:rule="self.jobTemplate == oldSelf.jobTemplate",message="jobTemplate is immutable: create another ReportJob",fieldPath=".jobTemplate"
 // +kubebuilder:validation:XValidation:rule="has(self.renewalTimeout) == has(oldSelf.renewalTimeout) && (!has(self.renewalTimeout) || self.renewalTimeout == oldSelf.renewalTimeout)",message="renewalTimeout is immutable: create another ReportJob",fieldPath=".renewalTimeout"
@@ -65,6 +73,15 @@ type ReportJobSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([A-Za-z0-9._:+-]*[A-Za-z0-9])?)?$`
 	Occurrence string `json:"occurrence,omitempty"`
+
+	// leaseKey is the scope of the lease in the place of namespace and jobID, for a report that shares its lease with other
+	// namespaces or other software. The operator grants it only where its flag --shared-lease-keys allows it; without that the
+	// report waits and says so. Empty: the lease is that of the namespace and the jobID.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`
+	LeaseKey string `json:"leaseKey,omitempty"`
 
 	// leaseDuration is how long the lease lives without a renewal, and so how long a crashed report blocks the next one.
 	// +optional
@@ -101,6 +118,32 @@ type ReportJobSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Contention Contention `json:"contention,omitzero"`
+
+	// retry says what happens after an attempt that did not succeed.
+	// +optional
+	// +kubebuilder:default={}
+	Retry Retry `json:"retry,omitzero"`
+
+	// lostNode says what happens when the node of the report's pod does not answer, so that nobody can prove that the report has
+	// ended. It may be changed while that is so.
+	// +optional
+	// +kubebuilder:default=Wait
+	LostNode LostNodePolicy `json:"lostNode,omitempty"`
+
+	// trigger says what caused this report. It is handed on unchanged: to the Job and its pod, to the events, the status and
+	// the log.
+	// +optional
+	Trigger *Trigger `json:"trigger,omitempty"`
+
+	// suspend keeps the report from starting. A report that runs is stopped, with its grace period; it runs again from the
+	// beginning when suspend is false again, and that stop does not count as a failed attempt.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// ttlSecondsAfterFinished is how many seconds after its end the ReportJob is deleted, with its Jobs and pods. Unset: never.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
 	// guard says who stops a report whose lease is gone. Off: the operator alone. Write it in quotes: YAML reads a bare Off
 	// as false.
@@ -144,12 +187,13 @@ type ReportJobSpec struct {
 
 // Contention is what a ReportJob does while another execution holds its lease.
 type Contention struct {
-	// policy is Wait: wait for the lease.
+	// policy is Wait, which waits for the lease, or Skip, which ends the ReportJob with phase Skipped and the name of the holder.
+	// A report that has run already, and is to run again, always waits.
 	// +optional
 	// +kubebuilder:default=Wait
 	Policy ContentionPolicy `json:"policy,omitempty"`
 
-	// timeout bounds the wait; after it the ReportJob ends with phase Skipped and reason WaitTimeout.
+	// timeout bounds the wait; after it the ReportJob ends with reason WaitTimeout: Skipped if it never ran, else Failed.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="must be 0s to 168h"
@@ -182,7 +226,8 @@ type ReportJob struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec declares the report and its lease. All of it but contention is immutable.
+	// spec declares the report and its lease. All of it is immutable but contention, retry, lostNode, suspend and
+	// ttlSecondsAfterFinished.
 	// +required
 	Spec ReportJobSpec `json:"spec"`
 

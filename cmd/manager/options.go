@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/leasehold-dev/leasehold/internal/controller"
 )
 
 // options are the flags, read and checked.
@@ -15,6 +17,7 @@ type options struct {
 	kubeconfig     string
 	leaderElect    bool
 	leaderElectNS  string
+	sharedKeys     string
 	metricsAddress string
 	healthAddress  string
 	log            zap.Options
@@ -45,6 +48,8 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "run only as the leader among the replicas")
 	flags.StringVar(&o.leaderElectNS, "leader-election-namespace", "",
 		"namespace of the Lease by which the leader is elected; empty for the one the manager runs in")
+	flags.StringVar(&o.sharedKeys, "shared-lease-keys", "",
+		"which spec.leaseKey may be used where: comma-separated namespace/key, with * and ? as in file names; empty for none")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 for none")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
 	flags.BoolVar(&o.showVersion, "version", false, "print the version and end")
@@ -54,6 +59,9 @@ func (o *options) register(flags *flag.FlagSet) {
 func (o *options) validate(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("unexpected arguments %q: the manager takes flags only", rest)
+	}
+	if _, err := controller.ParseSharedLeaseKeys(o.sharedKeys); err != nil {
+		return fmt.Errorf("--shared-lease-keys: %w", err)
 	}
 	return o.redis.validate()
 }

@@ -59,6 +59,9 @@ func run(ctx context.Context, opts options) error {
 		}
 	}()
 	parts := parts{store: store, hints: hints, leadership: leadership, clock: ticking}
+	if parts.sharedKeys, err = controller.ParseSharedLeaseKeys(opts.sharedKeys); err != nil {
+		return err
+	}
 	if err := parts.assemble(ctx, mgr); err != nil {
 		return err
 	}
@@ -122,6 +125,7 @@ type parts struct {
 	hints      *redis.Hints
 	leadership *controller.Leadership
 	clock      *leaseclock.Clock
+	sharedKeys controller.SharedLeaseKeys
 }
 
 // assemble puts the operator's parts into the manager. None of them needs Redis to be there.
@@ -139,10 +143,11 @@ func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 	reconciler := &controller.ReportJobReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Store: p.store, Leases: engine, Leadership: p.leadership, Hints: p.hints,
-		Recorder: mgr.GetEventRecorder("leasehold"),
-		Metrics:  measures,
-		Log:      ctrl.Log.WithName("transition"),
-		Clock:    clock.RealClock{}, Random: rand.Reader, Jitter: controller.Spread(mathrand.Float64),
+		SharedLeaseKeys: p.sharedKeys,
+		Recorder:        mgr.GetEventRecorder("leasehold"),
+		Metrics:         measures,
+		Log:             ctrl.Log.WithName("transition"),
+		Clock:           clock.RealClock{}, Random: rand.Reader, Jitter: controller.Spread(mathrand.Float64),
 	}
 	if err := reconciler.SetupWithManager(ctx, mgr, signals); err != nil {
 		return err

@@ -80,6 +80,8 @@ func (a *actor) carryOut(ctx context.Context, action plan.Action) (plan.Result, 
 		return plan.Done{}, a.addFinalizer(ctx)
 	case plan.RemoveFinalizer:
 		return plan.Done{}, a.removeFinalizer(ctx)
+	case plan.DeleteReportJob:
+		return plan.Done{}, a.deleteReportJob(ctx)
 	default:
 		return nil, fmt.Errorf("ReportJob %s: the operator does not know how to carry out %T", a.name, action)
 	}

@@ -18,8 +18,13 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/resources"
 )
 
-// refusal is the result of a Job that can never be.
-func refusal(err error) (plan.Result, error) { return plan.JobRefused{Message: err.Error()}, nil }
+// refusal is the result of a Job that cannot be, or not now.
+func refusal(err error) (plan.Result, error) {
+	return plan.JobRefused{Message: err.Error(), MayPass: apierrors.IsForbidden(err) && !isEnding(err)}, nil
+}
+
+// isEnding says that the namespace is being deleted: nothing is created in it any more.
+func isEnding(err error) bool { return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) }
 
 // createJob creates the Job of the execution that is written down. Two looks come before it: a live one at the ReportJob,
 // since the one that was decided on may be outdated, and one at the engine, since the lease may have gone meanwhile.
@@ -44,7 +49,7 @@ func (a *actor) createJob(ctx context.Context, action plan.CreateJob) (plan.Resu
 	case apierrors.IsAlreadyExists(err):
 		return a.adoptJob(ctx, job)
 	case refusedForGood(err):
-		return plan.JobRefused{Message: err.Error()}, nil
+		return refusal(err)
 	default:
 		return nil, fmt.Errorf("create Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
@@ -89,7 +94,7 @@ func (a *actor) adoptJob(ctx context.Context, want *batchv1.Job) (plan.Result, e
 		found.Name, found.UID, token)}, nil
 }
 
-// refusedForGood says that the API server will say the same again: the Job is invalid, or a policy, a webhook, a quota or the
+// refusedForGood says that it is no use to try the same Job again at once: it is invalid, or a policy, a webhook, a quota or the
 // end of its namespace forbids it.
 func refusedForGood(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
@@ -124,6 +129,13 @@ func (a *actor) deletePods(ctx context.Context, action plan.DeletePods) error {
 // goneOrAnother says that the object with the UID is gone: nothing has its name, or something else has.
 func goneOrAnother(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+}
+
+// deleteReportJob deletes the very object that was observed: one that was changed meanwhile is looked at again.
+func (a *actor) deleteReportJob(ctx context.Context) error {
+	preconditions := client.Preconditions{UID: &a.reportJob.UID, ResourceVersion: &a.reportJob.ResourceVersion}
+	err := a.Client.Delete(ctx, a.reportJob, preconditions, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return wrap(client.IgnoreNotFound(err), "delete the finished ReportJob %s", a.name)
 }
 
 func (a *actor) addFinalizer(ctx context.Context) error {

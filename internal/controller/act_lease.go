@@ -53,7 +53,7 @@ func (a *actor) acquireRequest(action plan.AcquireLease) (lease.AcquireRequest, 
 		return lease.AcquireRequest{}, timing, err
 	}
 	request := lease.AcquireRequest{
-		Scope: lease.ScopeFor(a.reportJob.Namespace, a.reportJob.JobID()),
+		Scope: leaseOf(a.reportJob),
 		TTL:   timing.LeaseDuration, Longest: min(action.Longest, lease.MaxLeaseDuration),
 	}
 	if action.Floor != "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/lease"
 )
 
-// wokenByRelease is how many of those who wait for a lease are told that it was released: the first in line, and some more in
-// case that one does not come. The others find out by their polls.
-const wokenByRelease = 3
+// wokenByRelease is how many of those who wait for a lease are told that it was released: the first in line alone, so that age
+// decides. The others find out by their polls, should that one not come.
+const wokenByRelease = 1
 
 // waiters are the ReportJobs that wait for each lease, and since when. The zero value is ready.
 type waiters struct {
@@ -30,7 +30,7 @@ func (w *waiters) saw(hints lease.Hints, reportJob *v1alpha1.ReportJob, status *
 		w.drop(hints, name)
 		return
 	}
-	scope := lease.ScopeFor(reportJob.Namespace, reportJob.JobID())
+	scope := leaseOf(reportJob)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.since == nil {

@@ -61,6 +61,14 @@ func scopeOf(leaseKey string) lease.Scope {
 	return lease.Scope(scope)
 }
 
+// leaseOf is the scope of a ReportJob's lease. A leaseKey has no slash, so it is never that of a namespace and a jobID.
+func leaseOf(reportJob *v1alpha1.ReportJob) lease.Scope {
+	if reportJob.Spec.LeaseKey != "" {
+		return lease.Scope(reportJob.Spec.LeaseKey)
+	}
+	return lease.ScopeFor(reportJob.Namespace, reportJob.JobID())
+}
+
 // view is what the engine knows of the lease of an execution. What it knows of another lease of the same ReportJob is none of
 // this execution's business.
 func (r *ReportJobReconciler) view(name types.NamespacedName, ref grantRef) plan.LeaseView {

@@ -29,6 +29,8 @@ func (r *ReportJobReconciler) observeOthers(ctx context.Context, observation *pl
 	}
 	if execution == nil {
 		observation.Floor, observation.Longest = k.floor(), k.longest()
+		observation.Ahead = plan.Ahead(reportJob, k.others)
+		observation.LeaseKeyDenied = !r.SharedLeaseKeys.Allow(reportJob.Namespace, reportJob.Spec.LeaseKey)
 	}
 	traces, err := k.traces(ctx)
 	if err != nil {
@@ -38,7 +40,7 @@ func (r *ReportJobReconciler) observeOthers(ctx context.Context, observation *pl
 	return nil
 }
 
-// kin are the ReportJobs of one jobID in a namespace.
+// kin are the ReportJobs that share one lease: those of one jobID in a namespace, or of one leaseKey anywhere.
 type kin struct {
 	*ReportJobReconciler
 	of *v1alpha1.ReportJob
@@ -50,9 +52,9 @@ type kin struct {
 // apart before its Job is created. For that a live observation looks also for executions that the cache does not show yet.
 func (k *kin) read(ctx context.Context, live bool) error {
 	var all v1alpha1.ReportJobList
-	err := k.Client.List(ctx, &all, client.InNamespace(k.of.Namespace), client.UnsafeDisableDeepCopy)
+	err := k.Client.List(ctx, &all, client.InNamespace(k.namespace()), client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return fmt.Errorf("list the ReportJobs of namespace %s: %w", k.of.Namespace, err)
+		return fmt.Errorf("list the ReportJobs that share lease %s: %w", leaseOf(k.of), err)
 	}
 	for i := range all.Items {
 		if err := k.add(ctx, &all.Items[i]); err != nil {
@@ -65,8 +67,16 @@ func (k *kin) read(ctx context.Context, live bool) error {
 	return nil
 }
 
+// namespace is where they are; empty for everywhere.
+func (k *kin) namespace() string {
+	if k.of.Spec.LeaseKey != "" {
+		return ""
+	}
+	return k.of.Namespace
+}
+
 func (k *kin) add(ctx context.Context, found *v1alpha1.ReportJob) error {
-	if found.JobID() != k.of.JobID() {
+	if !plan.SharesLease(found, k.of) {
 		return nil
 	}
 	if k.written.isOlder(found) {
@@ -86,13 +96,13 @@ func (k *kin) add(ctx context.Context, found *v1alpha1.ReportJob) error {
 // readLive replaces what the cache says of executions by what the API server says.
 func (k *kin) readLive(ctx context.Context) error {
 	var live v1alpha1.ReportJobList
-	err := k.Live.List(ctx, &live, client.InNamespace(k.of.Namespace), client.MatchingFieldsSelector{Selector: fields.AndSelectors(
+	err := k.Live.List(ctx, &live, client.InNamespace(k.namespace()), client.MatchingFieldsSelector{Selector: fields.AndSelectors(
 		fields.OneTermEqualSelector("status.execution.leaseKey", k.of.Status.Execution.LeaseKey),
 		fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.PhaseSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(v1alpha1.PhaseFailed)),
 	)})
 	if err != nil {
-		return fmt.Errorf("list the executions of %s in namespace %s: %w", k.of.JobID(), k.of.Namespace, err)
+		return fmt.Errorf("list the executions under lease %s: %w", leaseOf(k.of), err)
 	}
 	known := k.others
 	k.others = nil
@@ -135,12 +145,12 @@ func (k *kin) longest() time.Duration {
 func (k *kin) traces(ctx context.Context) ([]plan.Trace, error) {
 	var pods corev1.PodList
 	ours := client.HasLabels{v1alpha1.LabelReportJobUID}
-	if err := k.Client.List(ctx, &pods, client.InNamespace(k.of.Namespace), ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list the pods of namespace %s: %w", k.of.Namespace, err)
+	if err := k.Client.List(ctx, &pods, client.InNamespace(k.namespace()), ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the pods under lease %s: %w", leaseOf(k.of), err)
 	}
 	var jobs batchv1.JobList
-	if err := k.Client.List(ctx, &jobs, client.InNamespace(k.of.Namespace), ours, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list the Jobs of namespace %s: %w", k.of.Namespace, err)
+	if err := k.Client.List(ctx, &jobs, client.InNamespace(k.namespace()), ours, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the Jobs under lease %s: %w", leaseOf(k.of), err)
 	}
 	traces, ended := k.podTraces(pods.Items)
 	for i := range jobs.Items {
@@ -172,7 +182,7 @@ func (k *kin) podTraces(pods []corev1.Pod) (traces []plan.Trace, ended map[strin
 func mayStartPods(job *batchv1.Job) bool { return job.DeletionTimestamp == nil && jobEnd(job) == nil }
 
 func (k *kin) isKin(object client.Object) bool {
-	return object.GetAnnotations()[v1alpha1.AnnotationJobID] == k.of.JobID()
+	return object.GetAnnotations()[v1alpha1.AnnotationLeaseKey] == leaseOf(k.of).LeaseKey()
 }
 
 func (k *kin) trace(object client.Object) plan.Trace {

@@ -43,6 +43,9 @@ type ReportJobReconciler struct {
 	// Jitter spreads the polls of those who wait: it returns a duration from d to a little more.
 	Jitter func(d time.Duration) time.Duration
 
+	// SharedLeaseKeys says which namespaces may use which leaseKeys; the zero value allows none.
+	SharedLeaseKeys SharedLeaseKeys
+
 	// Hints tells of released leases, so that who waits need not poll for long; nil if nobody does.
 	Hints lease.Hints
 
@@ -54,7 +57,7 @@ type ReportJobReconciler struct {
 	wake func(types.NamespacedName)
 }
 
-// +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=leasehold.dev,resources=reportjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete

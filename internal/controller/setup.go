@@ -36,8 +36,8 @@ const (
 	// shortestBackoff and longestBackoff bound the wait after an error. The library's longest would be 16 minutes.
 	shortestBackoff = 5 * time.Millisecond
 	longestBackoff  = 30 * time.Second
-	// jobIDIndex finds ReportJobs by their logical identity.
-	jobIDIndex = "jobID"
+	// leaseIndex finds ReportJobs by the scope of their lease.
+	leaseIndex = "lease"
 )
 
 // CacheOptions keeps of Jobs and pods only those of ReportJobs, of every object no managed fields, and of any other kind
@@ -61,8 +61,8 @@ func CacheOptions() (cache.Options, error) {
 // SetupWithManager registers the controller and what wakes it: ReportJobs, their Jobs and pods, signals of the renewal
 // engine, and the end of another ReportJob that held the same lease.
 func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, signals *Signals) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ReportJob{}, jobIDIndex, func(object client.Object) []string {
-		return []string{object.(*v1alpha1.ReportJob).JobID()}
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ReportJob{}, leaseIndex, func(object client.Object) []string {
+		return []string{string(leaseOf(object.(*v1alpha1.ReportJob)))}
 	})
 	if err != nil {
 		return err
@@ -109,10 +109,10 @@ func (r *ReportJobReconciler) waitingFor(ctx context.Context, object client.Obje
 	former := object.(*v1alpha1.ReportJob)
 	r.lastWords.drop(client.ObjectKeyFromObject(former))
 	var sharing v1alpha1.ReportJobList
-	err := r.Client.List(ctx, &sharing, client.InNamespace(former.Namespace), client.MatchingFields{jobIDIndex: former.JobID()})
+	err := r.Client.List(ctx, &sharing, client.MatchingFields{leaseIndex: string(leaseOf(former))})
 	if err != nil {
 		// They poll anyway, and find the lease free a little later.
-		r.Log.Error(err, "list the ReportJobs that wait for a lease", "namespace", former.Namespace, "jobId", former.JobID())
+		r.Log.Error(err, "list the ReportJobs that wait for a lease", "lease", string(leaseOf(former)))
 		return nil
 	}
 	return firstInLine(sharing.Items)

@@ -24,6 +24,10 @@ type AcquireLease struct {
 	Floor string
 	// Longest is the longest lease that any ReportJob of this jobID may hold; 0 when none is known.
 	Longest time.Duration
+	// Skip says that the report ends when another execution holds the lease.
+	Skip bool
+	// Ahead is how many others have waited for longer: who is not the first asks less often.
+	Ahead int
 }
 
 // AdoptLease lets the engine track the lease of an execution that another process acquired; it counts as held after a
@@ -78,6 +82,10 @@ type ReleaseLease struct {
 	Once bool
 }
 
+// DeleteReportJob deletes the ReportJob, with the observed UID and resource version as preconditions. Not found and another UID are
+// Done. Results: Done, Failed.
+type DeleteReportJob struct{}
+
 // RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob. One that is being deleted may be gone right after, so its status is
 // not written any more; that of another carries the resource version that this update returned. Not found is Done. Results:
 // Done, Failed.
@@ -93,3 +101,4 @@ func (HaltRenewal) isAction()     {}
 func (ForgetLease) isAction()     {}
 func (ReleaseLease) isAction()    {}
 func (RemoveFinalizer) isAction() {}
+func (DeleteReportJob) isAction() {}

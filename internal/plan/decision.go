@@ -28,6 +28,10 @@ type Decision struct {
 	At time.Time
 	// Lease is the engine's view that the decision is based on.
 	Lease LeaseView
+	// Next is what comes after the end of the execution, if the lease is dealt with now.
+	Next Verdict
+	// Trigger is spec.trigger.
+	Trigger *v1alpha1.Trigger
 }
 
 // Settled is the end of a reconcile: what to write, and what to announce once it is written.

@@ -17,12 +17,14 @@ type draft struct {
 	requeueAfter time.Duration
 	now          time.Time
 	lease        LeaseView
+	next         Verdict
+	trigger      *v1alpha1.Trigger
 	readLive     bool
 }
 
 // draft starts a decision with the observed status, brought up to date with what is known of Job and pod.
 func (m *matter) draft() *draft {
-	d := &draft{status: *m.ReportJob.Status.DeepCopy(), now: m.now, lease: m.Lease}
+	d := &draft{status: *m.ReportJob.Status.DeepCopy(), now: m.now, lease: m.Lease, trigger: m.ReportJob.Spec.Trigger}
 	if m.finished {
 		return d
 	}
@@ -30,6 +32,8 @@ func (m *matter) draft() *draft {
 	d.status.JobID = m.ReportJob.JobID()
 	d.condition(v1alpha1.ConditionFinished, metav1.ConditionFalse, v1alpha1.ReasonNotFinished,
 		"The report is still to come or under way.")
+	d.resumed(m)
+	d.forceReleaseIgnored(m)
 	if d.status.Execution != nil {
 		d.trackJob(m)
 		if m.completion == nil {
@@ -82,10 +86,11 @@ func (d *draft) condition(conditionType string, status metav1.ConditionStatus, r
 func (d *draft) note(event string, notice Notice, reason, message string) {
 	t := Transition{
 		At: d.now, Event: event, Reason: reason, Message: clip(message), JobID: d.status.JobID, Notice: notice,
-		Elapsed: elapsed(d.status.Execution, d.now),
+		Elapsed: elapsed(d.status.Execution, d.now), Trigger: d.trigger,
 	}
 	if execution := d.status.Execution; execution != nil {
 		t.ExecutionID, t.Token, t.Pod = execution.ID, execution.Token, execution.Pod
+		t.Attempt, t.RetryOf = execution.Attempt, execution.RetryOf
 		t.RenewalOutcome = string(d.lease.phase())
 	}
 	d.transitions = append(d.transitions, t)
@@ -109,7 +114,7 @@ func (d *draft) after(wait time.Duration) *draft {
 func (d *draft) decision(rule string) Decision {
 	return Decision{
 		Rule: rule, ReadLive: d.readLive, Actions: d.actions, Status: d.status, Transitions: d.transitions,
-		RequeueAfter: d.requeueAfter, At: d.now, Lease: d.lease,
+		RequeueAfter: d.requeueAfter, At: d.now, Lease: d.lease, Next: d.next, Trigger: d.trigger,
 	}
 }
 
@@ -131,4 +136,10 @@ func clipTo(message string, limit int) string {
 		cut--
 	}
 	return message[:cut] + "…"
+}
+
+// hasReason says that a condition is there, for a reason.
+func hasReason(conditions []metav1.Condition, conditionType, reason string) bool {
+	condition := meta.FindStatusCondition(conditions, conditionType)
+	return condition != nil && condition.Reason == reason
 }

@@ -11,7 +11,12 @@ const (
 	defaultMaxRuntime      = 20 * time.Minute
 	defaultStopGracePeriod = 10 * time.Second
 	defaultWaitTimeout     = time.Hour
+	defaultBackoff         = 10 * time.Second
+	defaultMaxAttempts     = 3
 )
+
+// longestBackoff is where the doubling of retry.backoff ends.
+const longestBackoff = 10 * time.Minute
 
 // Intervals at which to look again.
 const (
@@ -21,6 +26,8 @@ const (
 	// holder may give it back long before it expires.
 	shortestPoll = 250 * time.Millisecond
 	longestPoll  = 5 * time.Second
+	// longestQueuePoll bounds the wait of those who are not the first in line: the first one is woken by the release.
+	longestQueuePoll = time.Minute
 	// storeRetry is for a Redis that does not answer.
 	storeRetry = 2 * time.Second
 )

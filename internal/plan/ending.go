@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -42,12 +44,19 @@ func (d *draft) lapse(message string) {
 
 // finish ends the ReportJob as its completion says.
 func (d *draft) finish() *draft {
+	if d.next.Again {
+		return d.tryAgain()
+	}
 	completion := d.status.Completion
 	phase := v1alpha1.PhaseFailed
 	if completion.Outcome == v1alpha1.OutcomeSucceeded {
 		phase = v1alpha1.PhaseSucceeded
 	}
-	return d.end(phase, completion.Reason, completion.Message)
+	message := completion.Message
+	if d.next.Exhausted {
+		message = fmt.Sprintf("All %d attempts failed. Last: %s", d.status.FailedAttempts+1, message)
+	}
+	return d.end(phase, completion.Reason, message)
 }
 
 // end makes the ReportJob final.

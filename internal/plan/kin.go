@@ -30,12 +30,12 @@ type Trace struct {
 func SiblingsOf(reportJob *v1alpha1.ReportJob, others []*v1alpha1.ReportJob, traces []Trace) []Sibling {
 	var siblings []Sibling
 	for _, other := range others {
-		if other.UID != reportJob.UID && other.JobID() == reportJob.JobID() && HoldsLease(other) {
+		if other.UID != reportJob.UID && SharesLease(other, reportJob) && HoldsLease(other) {
 			siblings = append(siblings, siblingIn(other))
 		}
 	}
 	for i := range traces {
-		if !isOwn(&traces[i], reportJob) {
+		if !isOwn(&traces[i], reportJob) && !isGivenUp(&traces[i], append(others[:len(others):len(others)], reportJob)) {
 			siblings = addTrace(siblings, &traces[i])
 		}
 	}
@@ -43,6 +43,39 @@ func SiblingsOf(reportJob *v1alpha1.ReportJob, others []*v1alpha1.ReportJob, tra
 		return cmp.Or(cmp.Compare(a.ReportJob, b.ReportJob), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Token, b.Token))
 	})
 	return siblings
+}
+
+// SharesLease says that two ReportJobs run under one lease: they have the same leaseKey or, without one, the same namespace and
+// jobID.
+func SharesLease(a, b *v1alpha1.ReportJob) bool {
+	if a.Spec.LeaseKey != "" || b.Spec.LeaseKey != "" {
+		return a.Spec.LeaseKey == b.Spec.LeaseKey
+	}
+	return a.Namespace == b.Namespace && a.JobID() == b.JobID()
+}
+
+// Ahead is how many of the others wait for the lease of a ReportJob and have done so for longer.
+func Ahead(reportJob *v1alpha1.ReportJob, others []*v1alpha1.ReportJob) int {
+	ahead := 0
+	for _, other := range others {
+		if other.UID != reportJob.UID && SharesLease(other, reportJob) && isWaiting(other) && waitsBefore(other, reportJob) {
+			ahead++
+		}
+	}
+	return ahead
+}
+
+func isWaiting(reportJob *v1alpha1.ReportJob) bool {
+	return reportJob.Status.Phase == v1alpha1.PhaseWaiting && reportJob.Status.WaitingSince != nil &&
+		reportJob.DeletionTimestamp.IsZero() && reportJob.Status.Reason != v1alpha1.ReasonLeaseKeyNotAllowed
+}
+
+func waitsBefore(a, b *v1alpha1.ReportJob) bool {
+	since := b.Status.WaitingSince
+	if since == nil {
+		return true
+	}
+	return cmp.Or(a.Status.WaitingSince.Compare(since.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // HoldsLease says that a ReportJob has an execution and is not finished.
@@ -67,6 +100,13 @@ func isOwn(trace *Trace, reportJob *v1alpha1.ReportJob) bool {
 	}
 	execution := reportJob.Status.Execution
 	return trace.Pod == "" || (execution != nil && execution.Token == trace.Token)
+}
+
+// isGivenUp says that nobody waits for the end of what left the trace: its token is recorded as superseded.
+func isGivenUp(trace *Trace, known []*v1alpha1.ReportJob) bool {
+	return slices.ContainsFunc(known, func(r *v1alpha1.ReportJob) bool {
+		return r.UID == trace.UID && isSuperseded(r, trace.Token)
+	})
 }
 
 func addTrace(siblings []Sibling, trace *Trace) []Sibling {

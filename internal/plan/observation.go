@@ -33,6 +33,10 @@ type Observation struct {
 	// empty when this ReportJob neither needs a lease nor has one without a Job. Of a live observation those whose ReportJob is not
 	// finished were read live, after ReportJob; a Job or pod of any other may come from the cache.
 	Siblings []Sibling
+	// Ahead is how many ReportJobs that are known to wait for this lease have waited for longer: a hint for the order.
+	Ahead int
+	// LeaseKeyDenied says that the operator does not grant spec.leaseKey.
+	LeaseKeyDenied bool
 	// Live says that ReportJob, Job, Strays and Pods were all read from the API server for this decision, in this order
 	// (Pods last), and none from a cache. What cannot be taken back is decided on a live observation only.
 	Live bool
@@ -102,6 +106,10 @@ type Pod struct {
 
 // DisruptedByPodGC is the Disruption of a pod that was written off by the control plane, without the kubelet's word.
 const DisruptedByPodGC = "DeletionByPodGC"
+
+// DisruptedByTaint is the Disruption of a pod that is deleted because its node does not answer: the report's pods tolerate no
+// other taint that comes later than they do.
+const DisruptedByTaint = "DeletionByTaintManager"
 
 // Terminal says that the pod's phase is Succeeded or Failed.
 func (p *Pod) Terminal() bool { return p.Phase == PodSucceeded || p.Phase == PodFailed }

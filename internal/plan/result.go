@@ -134,6 +134,8 @@ type JobCreated struct {
 type JobRefused struct {
 	// Message is the API server's.
 	Message string
+	// MayPass says that the same Job may be accepted later: a quota, a policy or a webhook forbade it.
+	MayPass bool
 }
 
 // LeaseReleased means: the lease was held by this execution until now and is free.

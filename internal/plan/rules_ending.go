@@ -12,7 +12,7 @@ import (
 
 // letGo takes the finalizer off a deleted ReportJob that is finished or never started. It needs no answer of Redis.
 func letGo(m *matter) *draft {
-	neverStarted := m.execution == nil && len(m.Strays) == 0
+	neverStarted := m.execution == nil && len(m.strays()) == 0
 	if !m.deleted || (!m.finished && !neverStarted) {
 		return nil
 	}
@@ -55,7 +55,12 @@ func (m *matter) lateStrays() []Job {
 	if !m.finished {
 		return nil
 	}
-	return m.Strays
+	return m.strays()
+}
+
+// isRefusal says that a Job was not created.
+func isRefusal(reason string) bool {
+	return reason == v1alpha1.ReasonJobRefused || reason == v1alpha1.ReasonJobForbidden
 }
 
 // unrecordedJob says that the Job is there and its UID is not in the status of the unfinished report yet. It is written down
@@ -70,7 +75,7 @@ func (m *matter) lateJob() *Job {
 	if job == nil || job.Deleting || job.Ended != nil {
 		return nil
 	}
-	refused := m.completion != nil && m.completion.Reason == v1alpha1.ReasonJobRefused
+	refused := m.completion != nil && isRefusal(m.completion.Reason)
 	if m.stop != nil || refused || job.Suspended || job.UID != m.execution.JobUID || len(m.latePods()) > 0 {
 		return job
 	}
@@ -80,6 +85,9 @@ func (m *matter) lateJob() *Job {
 // latePods are living pods other than the one whose end is recorded.
 func (m *matter) latePods() []Pod {
 	var late []Pod
+	if m.superseded() {
+		return nil
+	}
 	for _, pod := range m.podsAlive() {
 		if !pod.Terminal() && pod.UID != m.execution.PodUID {
 			late = append(late, pod)
@@ -94,7 +102,7 @@ func stayFinished(m *matter) *draft {
 	if !m.finished {
 		return nil
 	}
-	return m.draft().do(m.forget()...).do(m.releaseObject()...)
+	return m.draft().do(m.forget()...).do(m.releaseObject()...).after(m.expiry())
 }
 
 // releaseObject takes the finalizer off, if it is there: nothing of the report is left to wait for, and a deletion must not need
@@ -154,9 +162,13 @@ func stop(m *matter) *draft {
 	}
 	d := m.draft().after(recheck)
 	d.lossWhileStopping(m)
-	message := m.stoppingMessage()
-	d.phase(v1alpha1.PhaseStopping, m.stop.Reason, m.stop.Message+" "+message)
-	d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionFalse, v1alpha1.ReasonPodsAlive, message)
+	if m.isOverdue() && len(m.podsAlive()) > 0 {
+		d.overdue(m)
+	} else {
+		message := m.stoppingMessage()
+		d.phase(v1alpha1.PhaseStopping, m.stop.Reason, m.stop.Message+" "+message)
+		d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionFalse, v1alpha1.ReasonPodsAlive, message)
+	}
 	d.do(m.keepOrHalt()...)
 	if job := m.ownJob(); job != nil && !job.Deleting {
 		d.do(DeleteJob{Name: job.Name, UID: job.UID})
@@ -167,7 +179,8 @@ func stop(m *matter) *draft {
 // keepOrHalt is what a stop wants of the engine.
 func (m *matter) keepOrHalt() []Action {
 	phase := m.Lease.phase()
-	if ownershipEnded(m.stop.Reason) {
+	fenced := m.stop.Reason == v1alpha1.ReasonNodeLost && m.ReportJob.Spec.LostNode == v1alpha1.LostNodeFenceAndTakeOver
+	if fenced || ownershipEnded(m.stop.Reason) {
 		if phase == LeaseUntracked || phase == LeaseHalted {
 			return nil
 		}
@@ -186,10 +199,16 @@ func ownershipEnded(reason string) bool {
 
 // stoppingMessage says what the stop waits for, and what to do when it takes longer than it can.
 func (m *matter) stoppingMessage() string {
-	alive := m.podsAlive()
-	if len(alive) == 0 {
+	if len(m.podsAlive()) == 0 {
 		return fmt.Sprintf("Deleting Job %s.", m.execution.Job)
 	}
+	return fmt.Sprintf("Waiting for the kubelet to report the end of pod %s, which has %s after SIGTERM.",
+		m.namesAlive(), stopGracePeriod(&m.ReportJob.Spec))
+}
+
+// namesAlive names the pods whose end is not proven, and their nodes.
+func (m *matter) namesAlive() string {
+	alive := m.podsAlive()
 	names := make([]string, len(alive))
 	for i := range alive {
 		names[i] = alive[i].Name
@@ -197,14 +216,7 @@ func (m *matter) stoppingMessage() string {
 			names[i] += " on node " + alive[i].Node
 		}
 	}
-	grace := stopGracePeriod(&m.ReportJob.Spec)
-	message := fmt.Sprintf("Waiting for the kubelet to report the end of pod %s, which has %s after SIGTERM.",
-		strings.Join(names, ", "), grace)
-	if m.now.After(m.stop.RequestedAt.Add(2*grace + recheck)) {
-		message += " That is overdue: see whether the node is up. If it is off for good, delete its Node object; then the" +
-			" pod is removed and the stop confirmed."
-	}
-	return message
+	return strings.Join(names, ", ")
 }
 
 // finishReport ends a report whose outcome is recorded. The lease is given back if every process is proven gone, and runs
@@ -214,6 +226,7 @@ func finishReport(m *matter) *draft {
 		return nil
 	}
 	d := m.draft()
+	d.next = m.verdict()
 	d.do(ForgetLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey})
 	if m.completion.Reason == v1alpha1.ReasonLeaseLost {
 		return d.finish()
@@ -234,7 +247,7 @@ func finishReport(m *matter) *draft {
 // mayRelease says that every process of the execution is proven gone. A Job that was refused to one operator and made by
 // another one had a pod whose end was not recorded.
 func (m *matter) mayRelease() bool {
-	if m.completion.Reason == v1alpha1.ReasonJobRefused && (m.execution.JobUID != "" || m.ownJob() != nil) {
+	if isRefusal(m.completion.Reason) && (m.execution.JobUID != "" || m.ownJob() != nil) {
 		return false
 	}
 	return m.completion.ProcessEnded

@@ -26,10 +26,11 @@ func adoptLease(m *matter) *draft {
 // removeStrayJob deletes Jobs of ours that carry another token. Nothing starts before they are gone; what has started is watched
 // meanwhile.
 func removeStrayJob(m *matter) *draft {
-	if len(m.Strays) == 0 {
+	strays := m.strays()
+	if len(strays) == 0 {
 		return nil
 	}
-	wanted := deleteJobs(m.Strays)
+	wanted := deleteJobs(strays)
 	started := m.underWay() && !m.awaitsJob()
 	if started && len(wanted) == 0 {
 		return nil
@@ -49,7 +50,7 @@ func removeStrayJob(m *matter) *draft {
 	}
 	d.phase(phase, v1alpha1.ReasonJobDisturbed,
 		fmt.Sprintf("Job %s belongs to this ReportJob and to no execution of it. It is deleted before anything starts.",
-			m.Strays[0].Name))
+			strays[0].Name))
 	return d.do(wanted...)
 }
 

@@ -205,6 +205,12 @@ func (m *matter) recordVanished() *draft {
 // deadlineExceeded is the reason of a Job or pod that its activeDeadlineSeconds ended.
 const deadlineExceeded = "DeadlineExceeded"
 
+// What the kubelet calls the end of a container that used too much memory, and of a pod that it evicted.
+const (
+	oomKilled = "OOMKilled"
+	evicted   = "Evicted"
+)
+
 func (m *matter) vanishedReason() string {
 	if job := m.ownJob(); job != nil && job.Ended != nil && job.Ended.Reason == deadlineExceeded {
 		return v1alpha1.ReasonMaxRuntimeExceeded
@@ -253,6 +259,10 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 		completion.Message = fmt.Sprintf("Pod %s exited 0 under its lease.", pod.Name)
 	case pod.Reason == deadlineExceeded:
 		completion.Reason = v1alpha1.ReasonMaxRuntimeExceeded
+	case pod.ContainerReason == oomKilled:
+		completion.Reason = v1alpha1.ReasonOOMKilled
+	case pod.Deleting || pod.Disruption != "" || pod.Reason == evicted:
+		completion.Reason = v1alpha1.ReasonPodDisrupted
 	}
 	return completion
 }

@@ -15,7 +15,7 @@ import (
 func Settle(decision Decision, results []Result) Settled {
 	d := &draft{
 		status: *decision.Status.DeepCopy(), transitions: append([]Transition(nil), decision.Transitions...),
-		requeueAfter: decision.RequeueAfter, now: decision.At, lease: decision.Lease,
+		requeueAfter: decision.RequeueAfter, now: decision.At, lease: decision.Lease, next: decision.Next, trigger: decision.Trigger,
 	}
 	for i, result := range results {
 		if i < len(decision.Actions) {
@@ -33,7 +33,7 @@ func (d *draft) settle(action Action, result Result) {
 	}
 	switch a := action.(type) {
 	case AcquireLease:
-		d.settleAcquire(result)
+		d.settleAcquire(a, result)
 	case CreateJob:
 		d.settleCreate(result)
 	case ReleaseLease:
@@ -53,13 +53,13 @@ func (d *draft) failed(failed Failed) {
 	d.requeueAfter = storeRetry
 }
 
-func (d *draft) settleAcquire(result Result) {
+func (d *draft) settleAcquire(action AcquireLease, result Result) {
 	switch r := result.(type) {
 	case LeaseGranted:
 		d.granted(r)
 	case LeaseHeldByOther:
 		d.store("", "")
-		d.heldByOther(r)
+		d.heldByOther(action, r)
 	case LeaseQuarantined:
 		d.store("", "")
 		d.quarantined(r)
@@ -90,13 +90,17 @@ func (d *draft) quarantined(r LeaseQuarantined) {
 // granted writes the execution down, before there is anything to run under it.
 func (d *draft) granted(r LeaseGranted) {
 	d.status.Execution = &v1alpha1.Execution{
-		ID: r.Owner, Attempt: 1, Owner: r.Owner, Token: r.Token, LeaseKey: r.LeaseKey, Job: r.Job,
-		AcquiredAt: microTime(d.now),
+		ID: r.Owner, Attempt: d.status.LastAttempt + 1, Owner: r.Owner, Token: r.Token, LeaseKey: r.LeaseKey, Job: r.Job,
+		AcquiredAt: microTime(d.now), Trigger: d.trigger.DeepCopy(),
 	}
+	if last := d.lastAttempt(); last != nil {
+		d.status.Execution.RetryOf = last.ExecutionID
+	}
+	d.status.RetryAt = nil
 	d.status.LastToken, d.status.Holder = r.Token, r.Job
 	d.lease = LeaseView{Phase: LeaseHeld}
 	d.store("", "")
-	message := fmt.Sprintf("The lease %s is granted with fencing token %s.", r.LeaseKey, r.Token)
+	message := fmt.Sprintf("The lease %s is granted with fencing token %s. %s", r.LeaseKey, r.Token, d.cause())
 	d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonLeaseAcquired, message)
 	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionTrue, v1alpha1.ReasonLeaseAcquired, message)
 	d.note(EventAcquired, normal(v1alpha1.EventLeaseAcquired), v1alpha1.ReasonLeaseAcquired, message)
@@ -112,16 +116,45 @@ func (d *draft) guardOff() {
 	d.note(EventGuardOff, warning(v1alpha1.EventGuardOff), v1alpha1.ReasonGuardOff, message)
 }
 
-func (d *draft) heldByOther(r LeaseHeldByOther) {
+func (d *draft) heldByOther(action AcquireLease, r LeaseHeldByOther) {
 	r.Owner = clipTo(strings.ToValidUTF8(r.Owner, "?"), maxOwner)
 	holder := strings.TrimSuffix(r.Owner+"|"+r.Token, "|")
-	message := fmt.Sprintf("%s holds the lease%s. The report starts when the lease is free; delete the ReportJob to"+
-		" stop waiting.", r.holder(), r.end())
+	message := fmt.Sprintf("%s holds the lease%s.", r.holder(), r.end())
+	if action.Skip {
+		d.status.Holder = holder
+		d.skip(v1alpha1.ReasonLeaseHeldByOther, message)
+		return
+	}
+	if last := d.lastAttempt(); last != nil && last.ExecutionID == r.Owner {
+		message = fmt.Sprintf("The lease of attempt %d, whose end is not proven, has to run out by itself.", last.Number)
+	}
+	message += " The report starts when the lease is free; delete the ReportJob to stop waiting."
 	if holder != d.status.Holder || d.status.Reason != v1alpha1.ReasonLeaseHeldByOther {
 		d.status.Holder = holder
 		d.wait(v1alpha1.ReasonLeaseHeldByOther, message, EventWaiting, normal(v1alpha1.EventWaitingForLease))
 	}
-	d.sooner(r.poll())
+	d.sooner(min(r.poll()*time.Duration(1+action.Ahead), longestQueuePoll))
+}
+
+// lastAttempt is the attempt before; nil if there was none.
+func (d *draft) lastAttempt() *v1alpha1.Attempt {
+	if len(d.status.Attempts) == 0 {
+		return nil
+	}
+	return &d.status.Attempts[len(d.status.Attempts)-1]
+}
+
+// cause says what started the execution.
+func (d *draft) cause() string {
+	text := "What triggered it is not said."
+	if d.trigger != nil {
+		text = fmt.Sprintf("It was triggered by %s.", d.trigger.Text())
+	}
+	if execution := d.status.Execution; execution.RetryOf != "" {
+		text = fmt.Sprintf("It is attempt %d, after execution %s ended with %s. %s",
+			execution.Attempt, execution.RetryOf, d.lastAttempt().Reason, text)
+	}
+	return text
 }
 
 // wait says what a report waits for. It is told anew only when the reason changes or the holder does, so that waiting costs
@@ -153,11 +186,14 @@ func (d *draft) settleCreate(result Result) {
 		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated, message)
 		d.note(EventJobCreated, normal(v1alpha1.EventJobCreated), v1alpha1.ReasonJobCreated, message)
 	case JobRefused:
-		message := fmt.Sprintf("Job %s is refused: %s Nothing ran; mend spec.jobTemplate and apply the report under another"+
-			" name.", d.status.Execution.Job, sentence(r.Message))
-		d.note(EventJobRefused, Notice{}, v1alpha1.ReasonJobRefused, message)
+		reason, advice := v1alpha1.ReasonJobRefused, "mend spec.jobTemplate and apply the report under another name"
+		if r.MayPass {
+			reason, advice = v1alpha1.ReasonJobForbidden, "that may change, and it is tried again as spec.retry says"
+		}
+		message := fmt.Sprintf("Job %s is refused: %s Nothing ran; %s.", d.status.Execution.Job, sentence(r.Message), advice)
+		d.note(EventJobRefused, Notice{}, reason, message)
 		d.complete(v1alpha1.Completion{
-			Outcome: v1alpha1.OutcomeFailed, Reason: v1alpha1.ReasonJobRefused, Message: message, ProcessEnded: true,
+			Outcome: v1alpha1.OutcomeFailed, Reason: reason, Message: message, ProcessEnded: true,
 		})
 	}
 }

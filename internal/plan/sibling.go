@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -118,6 +117,10 @@ func waitForSibling(m *matter) *draft {
 		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonSiblingAlive, text)
 		return d.after(recheck)
 	}
+	if m.skips() {
+		d.status.Holder = sibling.holder()
+		return d.skip(v1alpha1.ReasonSiblingAlive, text)
+	}
 	d.waitFor(sibling, text)
 	return d.after(min(until(m.waitEnd(), m.now), recheck))
 }
@@ -176,12 +179,7 @@ func giveBackUnused(m *matter) *draft {
 	message := clip(fmt.Sprintf("Nothing ran under fencing token %s, and the report asks for the lease again. %s",
 		m.execution.Token, m.stop.Message))
 	d.note(EventUnused, warning(v1alpha1.EventLeaseUnused), v1alpha1.ReasonLeaseUnused, message)
-	d.status.Execution, d.status.Stop, d.status.Holder = nil, nil, ""
-	for _, condition := range []string{
-		v1alpha1.ConditionOwnershipUncertain, v1alpha1.ConditionStopRequested, v1alpha1.ConditionStopConfirmed,
-	} {
-		meta.RemoveStatusCondition(&d.status.Conditions, condition)
-	}
+	d.clearExecution()
 	d.condition(v1alpha1.ConditionLeaseHeld, metav1.ConditionFalse, v1alpha1.ReasonLeaseUnused, message)
 	d.beginWait()
 	d.phase(v1alpha1.PhaseWaiting, v1alpha1.ReasonLeaseUnused, message)
@@ -190,5 +188,9 @@ func giveBackUnused(m *matter) *draft {
 
 // comesBack says that a stop is no end of the report if nothing ran.
 func comesBack(reason string) bool {
-	return ownershipEnded(reason) || reason == v1alpha1.ReasonSiblingAlive
+	switch reason {
+	case v1alpha1.ReasonSiblingAlive, v1alpha1.ReasonSuspended, v1alpha1.ReasonForceReleased:
+		return true
+	}
+	return ownershipEnded(reason)
 }

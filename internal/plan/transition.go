@@ -19,6 +19,11 @@ type Transition struct {
 	JobID string
 	// ExecutionID and Token are those of the execution; empty before there is one.
 	ExecutionID, Token string
+	// Attempt is the number of the execution, from 1, and RetryOf the execution ID of the attempt before; zero before there is one.
+	Attempt int32
+	RetryOf string
+	// Trigger is spec.trigger: what caused the report.
+	Trigger *v1alpha1.Trigger
 	// Pod is the name of the execution's pod; empty before it is known.
 	Pod string
 	// Elapsed is the time since the lease was acquired, by the operator's clock; zero before.
@@ -91,6 +96,22 @@ const (
 	EventFinished = "report_finished"
 	// EventWaitTimeout: the lease was not free in time.
 	EventWaitTimeout = "wait_timeout"
+	// EventSkipped: another execution holds the lease, and the report does not wait for it.
+	EventSkipped = "report_skipped"
+	// EventRetrying: an attempt ended, and another one follows.
+	EventRetrying = "report_retrying"
+	// EventSuspended: spec.suspend keeps the report from starting.
+	EventSuspended = "report_suspended"
+	// EventResumed: spec.suspend is false again.
+	EventResumed = "report_resumed"
+	// EventStopUnconfirmed: the proof of a stop is overdue.
+	EventStopUnconfirmed = "job_stop_unconfirmed"
+	// EventSuperseded: the report goes on with a higher token without the proof.
+	EventSuperseded = "token_superseded"
+	// EventForceReleaseIgnored: the annotation force-release names another token.
+	EventForceReleaseIgnored = "force_release_ignored"
+	// EventLeaseKeyNotAllowed: the operator does not grant spec.leaseKey.
+	EventLeaseKeyNotAllowed = "lease_key_not_allowed"
 )
 
 // maxTransitions is how many transitions a status keeps; the API's limit of status.transitions.

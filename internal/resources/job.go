@@ -1,9 +1,11 @@
 package resources
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +29,10 @@ func JobFor(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) (*batc
 		return nil, err
 	}
 	template := reportJob.Spec.JobTemplate.DeepCopy()
-	identity := identityOf(reportJob, execution)
+	identity, err := identityOf(reportJob, execution)
+	if err != nil {
+		return nil, err
+	}
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,6 +47,9 @@ func JobFor(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) (*batc
 	deadline := maxRuntime + deadlineSlack
 	forceJob(&job.Spec, deadline)
 	forcePod(&job.Spec.Template, deadline, grace)
+	if err := tolerateLostNode(&job.Spec.Template.Spec, reportJob.Spec.LeaseDuration); err != nil {
+		return nil, err
+	}
 	identity.mark(&job.Spec.Template)
 	return job, nil
 }
@@ -94,6 +102,26 @@ func forcePod(template *corev1.PodTemplateSpec, deadline, grace int64) {
 	}
 }
 
+// tolerateLostNode has the control plane delete the pod when its node has not answered for a leaseDuration, where Kubernetes waits
+// five minutes; a template that says otherwise is left alone. The deletion is how the operator hears that the node is lost.
+func tolerateLostNode(pod *corev1.PodSpec, leaseDuration v1alpha1.Duration) error {
+	wait, err := seconds("spec.leaseDuration", leaseDuration)
+	if err != nil {
+		return err
+	}
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerated := func(t corev1.Toleration) bool {
+			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		}
+		if !slices.ContainsFunc(pod.Tolerations, tolerated) {
+			pod.Tolerations = append(pod.Tolerations, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(wait),
+			})
+		}
+	}
+	return nil
+}
+
 // forceInitContainer leaves an init container the one restart policy that makes it a sidecar. Any other would restart it,
 // or the pod, under the pod's policy Never.
 func forceInitContainer(container *corev1.Container) {
@@ -110,7 +138,11 @@ type identity struct {
 	env         []corev1.EnvVar
 }
 
-func identityOf(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) identity {
+func identityOf(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) (identity, error) {
+	trigger, err := triggerText(execution.Trigger)
+	if err != nil {
+		return identity{}, err
+	}
 	id := identity{
 		labels: map[string]string{
 			v1alpha1.LabelReportJob:    labelValue(reportJob.Name),
@@ -132,12 +164,33 @@ func identityOf(reportJob *v1alpha1.ReportJob, execution *v1alpha1.Execution) id
 			{Name: v1alpha1.EnvOccurrence, Value: reportJob.Spec.Occurrence},
 			{Name: v1alpha1.EnvFencingToken, Value: execution.Token},
 			{Name: v1alpha1.EnvLeaseKey, Value: execution.LeaseKey},
+			{Name: v1alpha1.EnvAttempt, Value: strconv.Itoa(int(execution.Attempt))},
+			{Name: v1alpha1.EnvTrigger, Value: trigger},
+			{Name: v1alpha1.EnvRetryOf, Value: execution.RetryOf},
 		},
 	}
-	if reportJob.Spec.Occurrence != "" {
-		id.annotations[v1alpha1.AnnotationOccurrence] = reportJob.Spec.Occurrence
+	for name, value := range map[string]string{
+		v1alpha1.AnnotationOccurrence: reportJob.Spec.Occurrence,
+		v1alpha1.AnnotationTrigger:    trigger,
+		v1alpha1.AnnotationRetryOf:    execution.RetryOf,
+	} {
+		if value != "" {
+			id.annotations[name] = value
+		}
 	}
-	return id
+	return id, nil
+}
+
+// triggerText is a trigger as JSON; empty for none.
+func triggerText(trigger *v1alpha1.Trigger) (string, error) {
+	if trigger == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(trigger)
+	if err != nil {
+		return "", fmt.Errorf("write spec.trigger as JSON: %w", err)
+	}
+	return string(text), nil
 }
 
 // mark puts the identity on the pod template and into every container, init containers included.
