@@ -37,6 +37,7 @@ func fresh(changes ...with) plan.Observation {
 		ObjectMeta: metav1.ObjectMeta{Name: "revenue", Namespace: "finance", UID: "uid", Generation: 3},
 		Spec: v1alpha1.ReportJobSpec{
 			StopGracePeriod: "10s", MaxRuntime: "20m", Contention: v1alpha1.Contention{Timeout: "1h"},
+			Retry: v1alpha1.Retry{MaxAttempts: 1, Backoff: "10s"},
 		},
 	}}
 	for _, change := range changes {

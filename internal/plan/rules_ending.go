@@ -244,13 +244,13 @@ func finishReport(m *matter) *draft {
 	return d.do(ReleaseLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey, once}).after(storeRetry)
 }
 
-// mayRelease says that every process of the execution is proven gone. A Job that was refused to one operator and made by
+// mayRelease says that every process of the execution is proven gone, or that a person vouches for it. A Job that was refused to one operator and made by
 // another one had a pod whose end was not recorded.
 func (m *matter) mayRelease() bool {
 	if isRefusal(m.completion.Reason) && (m.execution.JobUID != "" || m.ownJob() != nil) {
 		return false
 	}
-	return m.completion.ProcessEnded
+	return m.completion.ProcessEnded || (m.superseded() && m.vouched())
 }
 
 func deleteJobs(jobs []Job) []Action {

@@ -131,7 +131,8 @@ func TestRecordOutcome(t *testing.T) {
 		"a success with an exit code other than 0": {
 			running(exited(2), change(func(p *plan.Pod) { p.Phase = plan.PodSucceeded })), failed},
 		"written off by the control plane": {
-			running(exited(0), change(func(p *plan.Pod) { p.Disruption = plan.DisruptedByPodGC })), unproven},
+			running(exited(0), change(func(p *plan.Pod) { p.Disruption = plan.DisruptedByPodGC })),
+			done("PodDisrupted", "Failed/PodDisrupted", "report_failed/ReportFailed")},
 		"deleted by somebody, and done as told": {
 			running(exited(0), change(func(p *plan.Pod) { p.Deleting = true })),
 			done("JobDisturbed", "Failed/JobDisturbed/ended", "report_failed/ReportFailed")},
@@ -139,7 +140,14 @@ func TestRecordOutcome(t *testing.T) {
 			running(exited(0), change(func(p *plan.Pod) { p.Disruption = "EvictionByEvictionAPI" })),
 			done("JobDisturbed", "Failed/JobDisturbed/ended", "report_failed/ReportFailed")},
 		"deleted by somebody, and killed": {
-			running(exited(137), change(func(p *plan.Pod) { p.Deleting = true })), failed},
+			running(exited(137), change(func(p *plan.Pod) { p.Deleting = true })),
+			done("PodDisrupted", "Failed/PodDisrupted/ended", "report_failed/ReportFailed")},
+		"evicted by the kubelet": {
+			running(exited(137), change(func(p *plan.Pod) { p.Reason = "Evicted" })),
+			done("PodDisrupted", "Failed/PodDisrupted/ended", "report_failed/ReportFailed")},
+		"out of memory": {
+			running(exited(137), change(func(p *plan.Pod) { p.ContainerReason = "OOMKilled" })),
+			done("OOMKilled", "Failed/OOMKilled/ended", "report_failed/ReportFailed")},
 		"killed by its own deadline": {
 			running(exited(143), change(func(p *plan.Pod) { p.Reason = "DeadlineExceeded" })),
 			done("MaxRuntimeExceeded", "Failed/MaxRuntimeExceeded/ended", "report_failed/ReportFailed")},

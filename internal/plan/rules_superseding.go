@@ -88,7 +88,7 @@ func supersede(m *matter) *draft {
 	d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionUnknown, v1alpha1.ReasonTokenSuperseded, message)
 	d.note(EventSuperseded, warning(v1alpha1.EventTokenSuperseded), m.stop.Reason, message)
 	return d.complete(v1alpha1.Completion{
-		Outcome: v1alpha1.OutcomeStopped, Reason: m.stop.Reason, Message: m.stop.Message, ProcessEnded: m.vouched(),
+		Outcome: v1alpha1.OutcomeStopped, Reason: m.stop.Reason, Message: m.stop.Message,
 	})
 }
 

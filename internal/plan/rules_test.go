@@ -14,9 +14,10 @@ import (
 func TestTheRulesAreTriedInThisOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"LetGo", "RemoveLateJob", "StayFinished", "GiveBackUnused", "ConfirmStop", "Stop", "FinishReport",
-		"LeaseLost", "OwnershipUncertain", "Deleted", "RecordOutcome", "MaxRuntimeExceeded", "JobDisturbed", "GiveWay",
-		"AdoptLease", "RemoveStrayJob", "GiveUpWaiting", "WaitForSibling", "CreateJob", "Watch", "AcquireLease",
+		"LetGo", "RemoveLateJob", "ExpireFinished", "StayFinished", "GiveBackUnused", "ConfirmStop", "Supersede", "Stop",
+		"FinishReport", "LeaseLost", "OwnershipUncertain", "Deleted", "RecordOutcome", "ForceReleased", "Suspend", "NodeLost",
+		"MaxRuntimeExceeded", "JobDisturbed", "GiveWay", "AdoptLease", "RemoveStrayJob", "StaySuspended", "BackOff",
+		"GiveUpWaiting", "RefuseLeaseKey", "WaitForSibling", "CreateJob", "Watch", "AcquireLease",
 	}
 	if diff := cmp.Diff(want, plan.RuleNames()); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
@@ -40,6 +41,16 @@ func TestWhatIsGraverOrRecordedDecides(t *testing.T) {
 		"a deletion before a success":         {running(deleted, exited(0)), "Deleted"},
 		"a success before the deadline":       {running(late, exited(0)), "RecordOutcome"},
 		"the deadline before a disturbance":   {running(late, jobDeleting), "MaxRuntimeExceeded"},
+		"a success before a suspension":       {running(suspended, exited(0)), "RecordOutcome"},
+		"a suspension before the deadline":    {running(late, suspended), "Suspend"},
+		"a suspension before the adoption":    {running(suspended, lease(plan.LeaseUntracked)), "Suspend"},
+		"a loss before a suspension":          {running(suspended, lease(plan.LeaseLost)), "LeaseLost"},
+		"a suspension before the lease":       {fresh(suspended), "StaySuspended"},
+		"a suspension before the patience":    {fresh(suspended, waiting(2*time.Hour)), "StaySuspended"},
+		"a vouched end before a suspension":   {running(suspended, vouched("7")), "ForceReleased"},
+		"a lost node before the deadline":     {running(late, nodeGone), "NodeLost"},
+		"a proof before a vouched end":        {running(stopped("NodeLost"), noPod, jobDeleting, vouched("7")), "ConfirmStop"},
+		"a deletion before a suspension":      {fresh(suspended, deleted), "LetGo"},
 		"a disturbance before the adoption":   {running(jobDeleting, lease(plan.LeaseUntracked)), "JobDisturbed"},
 		"a second pod before a success":       {running(secondPod, exited(0)), "JobDisturbed"},
 		"the adoption before a stray Job":     {running(stray, lease(plan.LeaseUntracked)), "AdoptLease"},

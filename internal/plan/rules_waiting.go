@@ -20,7 +20,7 @@ func giveUpWaiting(m *matter) *draft {
 	if m.hasRun() {
 		phase = v1alpha1.PhaseFailed
 	}
-	return d.do(m.releaseObject()...).end(phase, v1alpha1.ReasonWaitTimeout, message)
+	return d.end(phase, v1alpha1.ReasonWaitTimeout, message)
 }
 
 // hasRun says that there was an attempt before.

@@ -27,6 +27,8 @@ type simPod struct {
 	token      string
 	// counted says that the Job controller took its tracking finalizer off.
 	counted bool
+	// lost says that its node does not answer.
+	lost bool
 }
 
 // objects is what an API server stores, or what a cache remembers of it.
@@ -113,16 +115,54 @@ func (w *world) update(name, version string, change func(*v1alpha1.ReportJob)) s
 }
 
 // apply creates a ReportJob.
-func (w *world) apply(name, jobID, maxRuntime, timeout string) {
+func (w *world) apply(name, jobID string) {
+	var ttl *int32
+	if w.oneIn(4) {
+		ttl = new(int32(w.random.IntN(60)))
+	}
 	w.api.reportJobs[name] = &v1alpha1.ReportJob{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "ns", UID: types.UID(w.unique("rj")), ResourceVersion: w.unique("v"), Generation: 1,
 		},
 		Spec: v1alpha1.ReportJobSpec{
-			JobID: jobID, LeaseDuration: "30s", StopGracePeriod: "4s", MaxRuntime: v1alpha1.Duration(maxRuntime),
-			Contention: v1alpha1.Contention{Policy: v1alpha1.ContentionWait, Timeout: v1alpha1.Duration(timeout)},
+			JobID: jobID, LeaseDuration: "30s", StopGracePeriod: "4s", MaxRuntime: oneOf[v1alpha1.Duration](w, "30s", "10m"),
+			Contention: v1alpha1.Contention{
+				Policy:  oneOf(w, v1alpha1.ContentionWait, v1alpha1.ContentionWait, v1alpha1.ContentionSkip),
+				Timeout: oneOf[v1alpha1.Duration](w, "25s", "1h"),
+			},
+			Retry:    v1alpha1.Retry{MaxAttempts: oneOf[int32](w, 1, 2, 3), Backoff: oneOf[v1alpha1.Duration](w, "0s", "10s")},
+			LostNode: oneOf(w, v1alpha1.LostNodeWait, v1alpha1.LostNodeFenceAndTakeOver), TTLSecondsAfterFinished: ttl,
 		},
 	}
+	w.jobIDs[w.api.reportJobs[name].UID] = jobID
+}
+
+// oneOf is one of the values.
+func oneOf[T any](w *world, values ...T) T { return values[w.random.IntN(len(values))] }
+
+// suspend is kubectl patch reportjob with spec.suspend.
+func (w *world) suspend(name string, suspend bool) {
+	reportJob := w.api.reportJobs[name]
+	if reportJob.Spec.Suspend == suspend {
+		return
+	}
+	w.log("%s: suspend %v", name, suspend)
+	w.update(name, reportJob.ResourceVersion, func(r *v1alpha1.ReportJob) {
+		r.Spec.Suspend = suspend
+		r.Generation++
+	})
+}
+
+// vouch is kubectl annotate reportjob with force-release, for the token of the execution or a wrong one.
+func (w *world) vouch(name string) {
+	reportJob, token := w.api.reportJobs[name], "4711"
+	if execution := reportJob.Status.Execution; execution != nil && w.oneIn(2) {
+		token = execution.Token
+	}
+	w.log("%s: force-release=%s", name, token)
+	w.update(name, reportJob.ResourceVersion, func(r *v1alpha1.ReportJob) {
+		r.Annotations = map[string]string{v1alpha1.AnnotationForceRelease: token}
+	})
 }
 
 // remove is kubectl delete reportjob.

@@ -91,6 +91,8 @@ func (w *world) node(uid types.UID) {
 	pod := w.api.pods[uid]
 	running := w.processes[uid]
 	switch {
+	case pod.lost:
+		return
 	case running == nil && pod.Deleting:
 		delete(w.api.pods, uid) // it never had a node
 		return
@@ -150,6 +152,30 @@ func (w *world) orphaned() {
 		if _, ok := w.api.pods[uid]; !ok && w.processes[uid].alive && w.oneIn(60) {
 			w.processes[uid].alive = false
 		}
+	}
+}
+
+// loseNode cuts a pod's node off: its process lives on, nobody hears of it, and the control plane deletes the pod.
+func (w *world) loseNode(uid types.UID) {
+	pod := w.api.pods[uid]
+	if w.processes[uid] == nil || pod.Terminal() {
+		return
+	}
+	w.log("the node of %s does not answer", uid)
+	pod.lost, pod.Deleting, pod.Disruption = true, true, plan.DisruptedByTaint
+	w.api.pods[uid] = pod
+}
+
+// returnNode lets the kubelet of a lost node hear what it has missed.
+func (w *world) returnNode(uid types.UID) {
+	pod := w.api.pods[uid]
+	if !pod.lost {
+		return
+	}
+	pod.lost = false
+	w.api.pods[uid] = pod
+	if running := w.processes[uid]; running != nil {
+		running.killAt = w.now.Add(grace)
 	}
 }
 

@@ -36,7 +36,8 @@ func (w *world) checkSettled(r *reconcile, settled plan.Settled) {
 		w.checkNoEffect(r.decision)
 	}
 	w.checkWords(after)
-	if !finished(after) && r.decision.Rule != "LetGo" && settled.RequeueAfter <= 0 {
+	asleep := r.decision.Rule == "LetGo" || r.decision.Rule == "StaySuspended" // the next change wakes it
+	if !finished(after) && !asleep && settled.RequeueAfter <= 0 {
 		w.fail("%s leaves an unfinished ReportJob alone", r.decision.Rule)
 	}
 }
@@ -64,6 +65,7 @@ func (w *world) checkNoEffect(decision plan.Decision) {
 func (w *world) checkUpdate(before, after *v1alpha1.ReportJob) {
 	old, next := &before.Status, &after.Status
 	w.checkFinal(old, next)
+	w.noteSuperseded(after.JobID(), old.Stop, next)
 	if next.Execution != nil && isUncertain(old) && !isUncertain(next) {
 		w.fail("a report that was uncertain is so no more")
 	}
@@ -78,8 +80,44 @@ func (w *world) checkFinal(old, next *v1alpha1.ReportJobStatus) {
 	if finished(old) && !reflect.DeepEqual(old, next) {
 		w.fail("a finished ReportJob changed:\n%s", cmp.Diff(old, next))
 	}
-	if old.Completion != nil && !reflect.DeepEqual(old.Completion, next.Completion) {
+	if old.Completion != nil && !isArchived(old, next) && !reflect.DeepEqual(old.Completion, next.Completion) {
 		w.fail("completion %+v became %+v", old.Completion, next.Completion)
+	}
+	if next.FailedAttempts > int32(len(next.Attempts)) || len(next.Attempts) > 10 {
+		w.fail("%d attempts failed of %d", next.FailedAttempts, len(next.Attempts))
+	}
+}
+
+// isArchived says that an execution that had ended without success went among the attempts.
+func isArchived(old, next *v1alpha1.ReportJobStatus) bool {
+	if old.Completion == nil || old.Completion.Outcome == v1alpha1.OutcomeSucceeded || next.Execution != nil || len(next.Attempts) == 0 {
+		return false
+	}
+	last := next.Attempts[len(next.Attempts)-1]
+	return last.ExecutionID == old.Execution.ID && last.Token == old.Execution.Token && last.Number == old.Execution.Attempt &&
+		last.Reason == old.Completion.Reason && next.LastAttempt == last.Number && next.RetryAt != nil
+}
+
+// noteSuperseded tells apart a report that goes on although a process of it lives where nobody sees it: by lostNode, or because
+// a person was wrong.
+func (w *world) noteSuperseded(jobID string, before *v1alpha1.Stop, next *v1alpha1.ReportJobStatus) {
+	if next.Stop == nil || next.Stop.SupersededAt == nil || (before != nil && before.SupersededAt != nil) {
+		return
+	}
+	if w.mayRun(next.Execution.Token, jobID) {
+		w.late[jobID] = true
+		w.exceed(jobID)
+		w.taint(jobID, "a token was superseded while its process lived")
+	}
+}
+
+// expireReportJob deletes a ReportJob, and checks that it was over.
+func (w *world) expireReportJob(r *reconcile) {
+	if stored := w.api.reportJobs[r.name]; stored != nil && stored.ResourceVersion == r.version {
+		if !finished(&stored.Status) {
+			w.fail("%s is deleted and was not finished", r.name)
+		}
+		w.remove(r.name)
 	}
 }
 
@@ -91,7 +129,9 @@ func isUncertain(status *v1alpha1.ReportJobStatus) bool {
 func (w *world) checkExecution(name string, old, next *v1alpha1.ReportJobStatus) {
 	was, is := executionOf(old), executionOf(next)
 	if is == (leaseKey{}) && is != was {
-		w.checkUnused(was)
+		if !isArchived(old, next) {
+			w.checkUnused(was)
+		}
 		return
 	}
 	w.checkStop(old.Stop, next.Stop)
@@ -154,7 +194,8 @@ func (w *world) checkStart(pod *simPod) {
 		w.fail("%s starts with token %s and the execution is %+v", pod.Name, pod.token, execution)
 	}
 	// A Job that is refused to one operator can be made by another one; its lease is kept until its pod is gone.
-	if end := reportJob.Status.Completion; end != nil && end.Reason != v1alpha1.ReasonJobRefused {
+	if end := reportJob.Status.Completion; end != nil && end.Reason != v1alpha1.ReasonJobRefused &&
+		end.Reason != v1alpha1.ReasonJobForbidden {
 		w.fail("%s starts after the end: %+v", pod.Name, reportJob.Status.Completion)
 	}
 }
@@ -219,8 +260,11 @@ func (w *world) noteLate(jobID string, beyond, late bool) {
 // checkDelete: nothing of an execution is deleted before the reason, or its end, is written down.
 func (w *world) checkDelete(r *reconcile, uid types.UID) {
 	stored := w.api.reportJobs[r.name]
-	if stored == nil || stored.Status.Stop != nil || stored.Status.Completion != nil || finished(&stored.Status) {
-		return
+	// What was observed was stored; it may speak of an attempt that another operator has put away since.
+	for _, status := range []*v1alpha1.ReportJobStatus{&r.obs.ReportJob.Status, statusOf(stored)} {
+		if status == nil || status.Stop != nil || status.Completion != nil || finished(status) {
+			return
+		}
 	}
 	for i := range r.obs.Strays {
 		if r.obs.Strays[i].UID == uid {
@@ -271,4 +315,11 @@ func (w *world) taint(jobID, why string) {
 
 func (w *world) log(format string, args ...any) {
 	w.history = append(w.history, w.now.Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+func statusOf(reportJob *v1alpha1.ReportJob) *v1alpha1.ReportJobStatus {
+	if reportJob == nil {
+		return nil
+	}
+	return &reportJob.Status
 }

@@ -88,6 +88,16 @@ func (o *operator) forgetGone() {
 	}
 }
 
+// forgetFormer is what the controller does when the engine has a lease for a ReportJob that is not its execution's.
+func (o *operator) forgetFormer(reportJob *v1alpha1.ReportJob) {
+	present := executionOf(&reportJob.Status).owner
+	for _, owner := range sorted(o.engine) {
+		if o.engine[owner].reportJob == reportJob.Name && owner != present {
+			o.forget(owner)
+		}
+	}
+}
+
 // wake starts a reconcile of the first ReportJob that something calls for: a change in the cache, a signal of the engine, or
 // the time it asked for.
 func (o *operator) wake() bool {
@@ -112,7 +122,7 @@ func (o *operator) sight(name string) string {
 	if execution := obs.ReportJob.Status.Execution; execution != nil {
 		view = o.view(execution.Owner)
 	}
-	return fmt.Sprint(obs.ReportJob.ResourceVersion, obs.Job, obs.Strays, obs.Pods, obs.Siblings, view)
+	return fmt.Sprint(obs.ReportJob.ResourceVersion, obs.Job, obs.Strays, obs.Pods, obs.Siblings, obs.LeaseKeyDenied, view)
 }
 
 func (o *operator) start(name string) {
@@ -165,6 +175,7 @@ func (o *operator) observe(r *reconcile) {
 		o.work = nil
 		return
 	}
+	o.forgetFormer(obs.ReportJob)
 	o.w.observeSiblings(obs, &o.cache, &o.cache)
 	r.cached = *obs
 	o.decide(r, *obs)
@@ -282,6 +293,8 @@ func (o *operator) doInCluster(r *reconcile, action plan.Action) plan.Result {
 		if r.version == "" {
 			return plan.Failed{Message: "the ReportJob was changed meanwhile"}
 		}
+	case plan.DeleteReportJob:
+		o.w.expireReportJob(r)
 	case plan.CreateJob:
 		result = o.createJob(r, a.Name)
 	case plan.DeleteJob:

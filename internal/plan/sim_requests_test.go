@@ -46,7 +46,7 @@ func (o *operator) createJob(r *reconcile, name string) plan.Result {
 		return plan.JobRefused{Message: "the name is taken"}
 	}
 	if o.w.chance(o.w.faults.refusals, 5) {
-		return plan.JobRefused{Message: "Job is invalid: spec.template: no"}
+		return plan.JobRefused{Message: "Job is invalid: spec.template: no", MayPass: o.w.oneIn(2)}
 	}
 	o.w.checkCreate(r)
 	uid := types.UID(o.w.unique("job"))

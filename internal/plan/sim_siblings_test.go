@@ -24,6 +24,7 @@ func (w *world) observeSiblings(obs *plan.Observation, reportJobs, cache *object
 		}
 	}
 	obs.Siblings = plan.SiblingsOf(obs.ReportJob, others, traces)
+	obs.Ahead, obs.LeaseKeyDenied = plan.Ahead(obs.ReportJob, others), w.denied[obs.ReportJob.Name]
 }
 
 // traces are the Jobs that may start a pod, and the pods that have not ended.

@@ -23,7 +23,8 @@ var (
 
 // faults are the kinds of trouble of one history.
 type faults struct {
-	crashes, staleCaches, lostReplies, redisAway, thefts, deletions, jobsDisturbed, vanishes, secondPods, refusals, lostData bool
+	crashes, staleCaches, lostReplies, redisAway, thefts, deletions, jobsDisturbed, vanishes, secondPods, refusals, lostData,
+	suspensions, lostNodes, vouches, denials bool
 }
 
 // world is one history: a cluster, a Redis, operators, and what must hold of them.
@@ -46,7 +47,9 @@ type world struct {
 	// one that vanished alive, and late something that nobody could see in time: a late Job, or both of these.
 	tainted, doubled, vanished, late map[string]bool
 	// beyond are those of which not even what the API server shows is promised.
-	beyond  map[string]bool
+	beyond map[string]bool
+	// denied are the ReportJobs whose leaseKey the operators do not grant.
+	denied  map[string]bool
 	rules   map[string]int
 	history []string
 }
@@ -57,20 +60,20 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0).UTC(), api: newObjects(),
 		processes: map[types.UID]*process{}, jobIDs: map[types.UID]string{}, written: map[string][]string{},
 		tainted: map[string]bool{}, doubled: map[string]bool{}, vanished: map[string]bool{},
-		late: map[string]bool{}, beyond: map[string]bool{}, rules: map[string]int{},
+		late: map[string]bool{}, beyond: map[string]bool{}, denied: map[string]bool{}, rules: map[string]int{},
 		redis: redis{up: true, leases: map[string]grant{}, fence: map[string]int{}, granted: map[string]bool{},
 			quiet: map[string]time.Time{}},
 	}
 	for _, fault := range []*bool{&w.faults.crashes, &w.faults.staleCaches, &w.faults.lostReplies, &w.faults.redisAway,
 		&w.faults.thefts, &w.faults.deletions, &w.faults.jobsDisturbed, &w.faults.vanishes, &w.faults.secondPods,
-		&w.faults.refusals, &w.faults.lostData} {
+		&w.faults.refusals, &w.faults.lostData, &w.faults.suspensions, &w.faults.lostNodes, &w.faults.vouches,
+		&w.faults.denials} {
 		*fault = w.oneIn(4)
 	}
 	w.patience = []int{3, 20, 200}[w.random.IntN(3)]
 	for _, name := range []string{"one", "two", "three"}[:1+w.random.IntN(3)] {
 		jobID := []string{"a", "a", "b"}[w.random.IntN(3)]
-		w.apply(name, jobID, []string{"30s", "10m"}[w.random.IntN(2)], []string{"25s", "1h"}[w.random.IntN(2)])
-		w.jobIDs[w.api.reportJobs[name].UID] = jobID
+		w.apply(name, jobID)
 	}
 	for range 1 + w.random.IntN(2) {
 		w.operators = append(w.operators, newOperator(w))
@@ -102,7 +105,7 @@ func pick[K ~string, V any](w *world, m map[K]V) K {
 // happen lets one thing happen: mostly what moves the reports on, sometimes trouble.
 func (w *world) happen() {
 	o := w.operators[w.random.IntN(len(w.operators))]
-	switch w.random.IntN(8) {
+	switch w.random.IntN(9) {
 	case 0:
 		w.pass(time.Duration(w.random.IntN(1500)) * time.Millisecond)
 	case 1:
@@ -121,6 +124,8 @@ func (w *world) happen() {
 		o.step()
 	case 7:
 		w.trouble(o)
+	case 8:
+		w.people()
 	}
 	w.orphaned()
 	w.checkOverlap()
@@ -171,6 +176,38 @@ func (w *world) trouble(o *operator) {
 	}
 }
 
+// people lets somebody change a ReportJob, or a node stop to answer and come back.
+func (w *world) people() {
+	name, pod := pick(w, w.api.reportJobs), pick(w, w.api.pods)
+	for _, trouble := range []struct {
+		on   bool
+		odds int
+		do   func()
+	}{
+		{w.faults.suspensions && name != "", 10, func() { w.suspend(name, w.oneIn(2)) }},
+		{w.faults.lostNodes && pod != "", 10, func() { w.loseNode(pod) }},
+		{w.faults.lostNodes && pod != "", 10, func() { w.returnNode(pod) }},
+		{w.faults.vouches && name != "", 20, func() { w.vouch(name) }},
+		{w.faults.denials && name != "", 10, func() { w.denied[name] = !w.denied[name] }},
+	} {
+		if w.chance(trouble.on, trouble.odds) {
+			trouble.do()
+			return
+		}
+	}
+}
+
+// recover ends what people and nodes did.
+func (w *world) recover() {
+	clear(w.denied)
+	for _, name := range sorted(w.api.reportJobs) {
+		w.suspend(name, false)
+	}
+	for _, uid := range sorted(w.api.pods) {
+		w.returnNode(uid)
+	}
+}
+
 // reportJobsOwner is the UID of one of the ReportJobs.
 func (o *objects) reportJobsOwner(w *world) types.UID {
 	if name := pick(w, o.reportJobs); name != "" {
@@ -192,6 +229,7 @@ func (w *world) reportJobOf(uid types.UID) *v1alpha1.ReportJob {
 // called, so that a wake-up that is missing shows.
 func (w *world) settle() {
 	w.faults, w.redis.up = faults{}, true
+	w.recover()
 	for range 4000 {
 		if w.over() {
 			return

@@ -20,7 +20,7 @@ func TestATransitionTellsAllThatTheLogLineNeeds(t *testing.T) {
 	got := plan.Decide(obs, noon).Transitions[0]
 	want := plan.Transition{
 		At: noon, Event: "lease_lost", Reason: "LeaseLost", Message: got.Message, JobID: "revenue", ExecutionID: "0wner",
-		Token: "7", Pod: "pod", Elapsed: time.Minute, RenewalOutcome: "Lost",
+		Attempt: 1, Token: "7", Pod: "pod", Elapsed: time.Minute, RenewalOutcome: "Lost",
 		Notice: plan.Notice{Type: "Warning", Reason: "LeaseLost"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
