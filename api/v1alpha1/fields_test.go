@@ -40,7 +40,20 @@ func TestFieldsThatNameThingsAreCheckedOneByOne(t *testing.T) {
 			`spec.contention.timeout: Invalid value: "168h1ms": must be 0s to 168h`},
 		"a patience that is no time": {"contention", "{timeout: 2562048h}", "spec.contention.timeout in body should match"},
 		"another policy":             {"contention", "{policy: Replace}", "spec.contention.policy"},
-		"a field that is to come":    {"suspend", "true", "unknown field \"spec.suspend\""},
+		"a field that is to come":    {"inputs", "{}", "unknown field \"spec.inputs\""},
+		"skipping":                   {"contention", "{policy: Skip}", ""},
+		"a suspended report":         {"suspend", "true", ""},
+		"a suspension that is text":  {"suspend", "'true'", "spec.suspend"},
+		"to go at once":              {"ttlSecondsAfterFinished", "0", ""},
+		"to go before the end":       {"ttlSecondsAfterFinished", "-1", "spec.ttlSecondsAfterFinished"},
+		"a lost node is waited for":  {"lostNode", "Wait", ""},
+		"a lost node is fenced":      {"lostNode", "FenceAndTakeOver", ""},
+		"a lost node is forgotten":   {"lostNode", "Forget", "spec.lostNode"},
+		"a shared lease":             {"leaseKey", "group-close:eu", ""},
+		"a lease of a namespace":     {"leaseKey", "finance/revenue", "spec.leaseKey"},
+		"an empty lease key":         {"leaseKey", "''", "spec.leaseKey"},
+		"a lease key with a brace":   {"leaseKey", "'a}b'", "spec.leaseKey"},
+		"a lease key too long":       {"leaseKey", long + "a", "spec.leaseKey"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,16 +130,18 @@ func TestWhatIsLeftOutTakesTheDefaults(t *testing.T) {
 	got.JobTemplate = v1alpha1.ReportJobSpec{}.JobTemplate
 	want := v1alpha1.ReportJobSpec{JobID: "revenue", Occurrence: "2026-11", LeaseDuration: "30s", RenewalInterval: "5s",
 		MaxRuntime: "20m", StopGracePeriod: "10s", Guard: v1alpha1.GuardOff,
-		Contention: v1alpha1.Contention{Policy: v1alpha1.ContentionWait, Timeout: "1h"}}
+		Contention: v1alpha1.Contention{Policy: v1alpha1.ContentionWait, Timeout: "1h"},
+		Retry:      v1alpha1.Retry{MaxAttempts: 3, Backoff: "10s"}, LostNode: v1alpha1.LostNodeWait}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestAReportCannotBeChangedButForItsPatience(t *testing.T) {
+func TestAReportCannotBeChangedButForHowItGoesOn(t *testing.T) {
 	t.Parallel()
 	nameless := edit(t, "  jobID: revenue\n  occurrence: 2026-11\n", "")
 	impatient := spec(t, "renewalTimeout", "1s")
+	keyed, triggered := spec(t, "leaseKey", "group-close"), spec(t, "trigger", "{kind: Manual, by: ann}")
 	for name, tc := range map[string]struct {
 		before, path, value string
 		refusal             string
@@ -147,6 +162,14 @@ func TestAReportCannotBeChangedButForItsPatience(t *testing.T) {
 		"the template":            {baseManifest, "jobTemplate.metadata.labels.team", "sales", "jobTemplate is immutable"},
 		"contention.timeout":      {baseManifest, "contention.timeout", "2h", ""},
 		"contention taken out":    {baseManifest, "contention", "", ""},
+		"another leaseKey":        {keyed, "leaseKey", "other", "leaseKey is immutable"},
+		"leaseKey added":          {baseManifest, "leaseKey", "other", "leaseKey is immutable"},
+		"leaseKey taken out":      {keyed, "leaseKey", "", "leaseKey is immutable"},
+		"another trigger":         {triggered, "trigger.by", "joe", "trigger is immutable"},
+		"trigger taken out":       {triggered, "trigger", "", "trigger is immutable"},
+		"trigger added":           {baseManifest, "trigger.kind", "Manual", "trigger is immutable"},
+		"retry":                   {baseManifest, "retry.backoff", "1s", ""},
+		"lostNode":                {baseManifest, "lostNode", "FenceAndTakeOver", ""},
 		"nothing, with all there": {impatient, "occurrence", "2026-11", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
