@@ -26,14 +26,16 @@ func TestTransitionIsToldToLogEventsAndMetrics(t *testing.T) {
 		{
 			Event: plan.EventLost, Reason: "LeaseLost", Message: "The lease is lost: 100%", JobID: "revenue", ExecutionID: "e1",
 			Token: "7", Pod: "report-7-x", Elapsed: 1500 * time.Millisecond, RenewalOutcome: "Lost",
-			Notice: plan.Notice{Type: plan.NoticeWarning, Reason: "LeaseLost"},
+			Notice: plan.Notice{Type: plan.NoticeWarning, Reason: "LeaseLost"}, Attempt: 2, RetryOf: "e0",
+			Trigger: &v1alpha1.Trigger{Kind: v1alpha1.TriggerManual, By: "ann"},
 		},
 		{Event: plan.EventStoreReachable},
 	}})
 	wantLine := map[string]any{
 		"logger": "", "level": 0.0, "msg": "The lease is lost: 100%", "namespace": "finance", "name": "report",
 		"jobId": "revenue", "executionId": "e1", "token": "7", "pod": "report-7-x", "event": "lease_lost", "elapsedMs": 1500.0,
-		"renewalOutcome": "Lost", "reason": "LeaseLost",
+		"renewalOutcome": "Lost", "reason": "LeaseLost", "attempt": 2.0, "retryOf": "e0",
+		"trigger": map[string]any{"kind": "Manual", "by": "ann"},
 	}
 	if diff := cmp.Diff(wantLine, out.lines[0]); diff != "" {
 		t.Errorf("log line (-want +got):\n%s", diff)

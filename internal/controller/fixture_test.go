@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -150,11 +149,10 @@ func (f *fixture) create(name string, edit func(*v1alpha1.ReportJob)) {
 	f.t.Helper()
 	reportJob := &v1alpha1.ReportJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace},
-		Spec: v1alpha1.ReportJobSpec{JobID: "revenue", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Containers: []corev1.Container{{Name: "report", Image: "report:1", Command: []string{"report"}}},
-			}},
-		}}},
+		Spec:       v1alpha1.ReportJobSpec{JobID: "revenue", Retry: v1alpha1.Retry{MaxAttempts: 1}},
+	}
+	reportJob.Spec.JobTemplate.Spec.Template.Spec.Containers = []corev1.Container{
+		{Name: "report", Image: "report:1", Command: []string{"report"}},
 	}
 	if edit != nil {
 		edit(reportJob)

@@ -223,17 +223,24 @@ func TestJobOfAnotherUnderOurNameIsNeverTakenForOurs(t *testing.T) {
 func TestJobThatTheAPIServerRefusesEndsTheReport(t *testing.T) {
 	t.Parallel()
 	jobs := batchv1.Resource("jobs")
-	for name, refusal := range map[string]error{
-		"a quota":   apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs")),
-		"a policy":  apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "exceeded quota: jobs", nil),
-		"a webhook": apierrors.NewBadRequest("exceeded quota: jobs"),
+	ending := apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs"))
+	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for name, tc := range map[string]struct {
+		refusal error
+		reason  string
+	}{
+		"a quota, for now":                   {apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs")), v1alpha1.ReasonJobForbidden},
+		"the end of the namespace, for good": {ending, v1alpha1.ReasonJobRefused},
+		"a validation, for good": {apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(),
+			"exceeded quota: jobs", nil), v1alpha1.ReasonJobRefused},
+		"a webhook, for good": {apierrors.NewBadRequest("exceeded quota: jobs"), v1alpha1.ReasonJobRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.create("report", nil)
-			f.intercepted(jobCreate(func(func() error, *batchv1.Job) error { return refusal }))
-			failed := f.expect("report", v1alpha1.PhaseFailed, v1alpha1.ReasonJobRefused)
+			f.intercepted(jobCreate(func(func() error, *batchv1.Job) error { return tc.refusal }))
+			failed := f.expect("report", v1alpha1.PhaseFailed, tc.reason)
 			if !strings.Contains(failed.Status.Message, "exceeded quota: jobs") || !f.isFree(termIn(t, failed)) {
 				t.Errorf("message %q, lease free: %v", failed.Status.Message, f.isFree(termIn(t, failed)))
 			}

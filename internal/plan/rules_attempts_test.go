@@ -163,6 +163,10 @@ func TestTheJobsOfEndedAttemptsStayForTheirLogs(t *testing.T) {
 	}
 	ended := plan.Job{Name: "revenue-7", UID: "job-uid", Ended: &plan.JobEnd{}}
 	living := plan.Job{Name: "revenue-7", UID: "job-uid"}
+	atOnce := func(o *plan.Observation) {
+		at := metav1.NewMicroTime(noon)
+		o.ReportJob.Status.RetryAt = &at
+	}
 	deleting := plan.Job{Name: "revenue-7", UID: "job-uid", Deleting: true}
 	asks := view{Rule: "AcquireLease", Phase: "Pending", Reason: "BackOff", After: time.Hour,
 		Actions: []plan.Action{plan.AcquireLease{}}}
@@ -171,8 +175,8 @@ func TestTheJobsOfEndedAttemptsStayForTheirLogs(t *testing.T) {
 		"one that may start a pod does not": {fresh(finalizer, attempted(time.Minute), old(living)),
 			view{Rule: "RemoveStrayJob", Phase: "Waiting", Reason: "JobDisturbed", After: 5 * time.Second,
 				Actions: []plan.Action{plan.DeleteJob{Name: "revenue-7", UID: "job-uid"}}}},
-		"one that is being deleted is waited for": {fresh(finalizer, attempted(time.Minute), old(deleting)),
-			view{Rule: "RemoveStrayJob", Phase: "Waiting", Reason: "JobDisturbed", After: 5 * time.Second}},
-		"nobody waits for what is superseded": {fresh(finalizer, attempted(time.Minute), superseded, old(deleting)), asks},
+		"one that is about to end is waited for": {fresh(finalizer, attempted(9*time.Second), atOnce, old(living)),
+			view{Rule: "BackOff", Phase: "Pending", Reason: "BackOff", After: time.Second}},
+		"one that is being deleted": {fresh(finalizer, attempted(time.Minute), old(deleting)), asks},
 	})
 }

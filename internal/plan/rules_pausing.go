@@ -19,12 +19,16 @@ func suspend(m *matter) *draft {
 		"spec.suspend is true; the report begins anew when it is false again.")
 }
 
-// backOff waits before the next attempt.
+// backOff waits before the next attempt, and for the Job of the one before to say that it has ended.
 func backOff(m *matter) *draft {
-	if m.execution != nil || m.retryWait() <= 0 {
+	wait := m.retryWait()
+	if m.awaitVerdict() {
+		wait = max(wait, time.Second)
+	}
+	if m.execution != nil || wait <= 0 {
 		return nil
 	}
-	return m.draft().after(m.retryWait())
+	return m.draft().after(wait)
 }
 
 // retryWait is the time until the next attempt may begin. An instant that was written by a clock which is ahead of this one is

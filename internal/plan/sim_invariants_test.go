@@ -234,7 +234,8 @@ func (w *world) checkCreate(r *reconcile) {
 
 // checkFinalizer: no Job is created for a ReportJob that could go before it.
 func (w *world) checkFinalizer(stored *v1alpha1.ReportJob, execution *v1alpha1.Execution) {
-	if stored == nil || stored.DeletionTimestamp != nil || executionOf(&stored.Status).owner != execution.Owner {
+	if stored == nil || stored.DeletionTimestamp != nil || finished(&stored.Status) ||
+		executionOf(&stored.Status).owner != execution.Owner {
 		return
 	}
 	if !slices.Contains(stored.Finalizers, v1alpha1.Finalizer) {

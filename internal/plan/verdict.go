@@ -156,15 +156,39 @@ func findAttempt(reportJob *v1alpha1.ReportJob, job string) *v1alpha1.Attempt {
 	return nil
 }
 
-// strays are the Jobs of this ReportJob that belong to nothing: not those of attempts that ended, which stay for their logs, and
-// not those that a superseded attempt left behind.
+// strays are the Jobs of this ReportJob that belong to nothing: not those of attempts that ended, if they can start no pod. These
+// stay for their logs; a pod of one that is left is a sibling.
 func (m *matter) strays() []Job {
 	var strays []Job
-	for _, job := range m.Strays {
+	for i := range m.Strays {
+		job := &m.Strays[i]
 		attempt := findAttempt(m.ReportJob, job.Name)
-		if attempt == nil || (job.Ended == nil && !attempt.Superseded) {
-			strays = append(strays, job)
+		if attempt == nil || (!isOver(job) && !m.isEnding(attempt)) {
+			strays = append(strays, *job)
 		}
 	}
 	return strays
+}
+
+// isOver says that a Job starts no pod any more.
+func isOver(job *Job) bool { return job.Ended != nil || job.Deleting }
+
+// verdictTime is how long the Job controller has for the end of a Job whose pod has ended, before the Job is deleted.
+const verdictTime = 10 * time.Second
+
+// isEnding says that the Job of an attempt which ended by itself may not say so yet.
+func (m *matter) isEnding(attempt *v1alpha1.Attempt) bool {
+	since := m.now.Sub(attempt.EndedAt.Time)
+	return attempt.Outcome == v1alpha1.OutcomeFailed && since >= 0 && since < verdictTime
+}
+
+// awaitVerdict says that the Job of an earlier attempt is about to end, and is waited for.
+func (m *matter) awaitVerdict() bool {
+	for i := range m.Strays {
+		attempt := findAttempt(m.ReportJob, m.Strays[i].Name)
+		if attempt != nil && !isOver(&m.Strays[i]) && m.isEnding(attempt) {
+			return true
+		}
+	}
+	return false
 }
