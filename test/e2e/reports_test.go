@@ -11,6 +11,10 @@ type report struct {
 	name, jobID, script string
 	// timing is the YAML of the duration fields, indented by two; empty takes the defaults.
 	timing string
+	// more is the YAML of further fields of the spec, indented by two; empty has a report that is not repeated.
+	more string
+	// memory is the container's limit; empty for none.
+	memory string
 }
 
 // These times keep a test short and are valid together.
@@ -21,11 +25,18 @@ const shortTiming = `
 
 // manifest renders the report for the restricted Pod Security standard.
 func (r report) manifest() string {
+	if r.more == "" {
+		r.more = onceOnly
+	}
+	resources := ""
+	if r.memory != "" {
+		resources = fmt.Sprintf("\n            resources: {limits: {memory: %s}}", r.memory)
+	}
 	return fmt.Sprintf(`apiVersion: leasehold.dev/v1alpha1
 kind: ReportJob
 metadata: {name: %s}
 spec:
-  jobID: %s%s
+  jobID: %s%s%s
   jobTemplate:
     spec:
       template:
@@ -34,11 +45,15 @@ spec:
           containers:
           - name: report
             image: docker.io/local/busybox:1
-            imagePullPolicy: IfNotPresent
+            imagePullPolicy: IfNotPresent%s
             securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
             command: ["/bin/sh", "-c", %q]
-`, r.name, r.jobID, r.timing, r.script)
+`, r.name, r.jobID, r.timing, r.more, resources, r.script)
 }
+
+// onceOnly has the first attempt decide.
+const onceOnly = `
+  retry: {maxAttempts: 1}`
 
 const (
 	// quickScript shows what the report can know of its lease and ends well.

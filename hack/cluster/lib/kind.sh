@@ -158,3 +158,8 @@ kind_ctr() {
 	need_docker
 	docker exec "$kind_name-control-plane" ctr -n k8s.io "$@"
 }
+
+kind_signal() {
+	need_docker
+	docker exec "$kind_name-control-plane" pkill "-$2" -x "$1"
+}

@@ -115,6 +115,14 @@ node_ctr() {
 	ctr --address "$containerd_socket" --namespace k8s.io "$@"
 }
 
+# node_signal PART SIGNAL: for tests of what stands still or dies.
+node_signal() {
+	local pid
+	[ $# = 2 ] || fail "usage: hack/cluster/cluster signal PART SIGNAL"
+	pid=$(part_pid "$1") || fail "$1 does not run; hack/cluster/cluster status lists the parts"
+	kill "-$2" "$pid"
+}
+
 start_containerd() {
 	modprobe -q overlay 2>/dev/null || true
 	write_cni
