@@ -37,7 +37,12 @@ var transitionEvents = []string{
 	plan.EventJobCreated, plan.EventJobRefused, plan.EventRunning,
 	plan.EventLost, plan.EventUncertain, plan.EventStopRequested, plan.EventStopConfirmed, plan.EventSucceeded,
 	plan.EventFailed, plan.EventReleased, plan.EventLapses, plan.EventFinished, plan.EventWaitTimeout,
+	plan.EventSkipped, plan.EventRetrying, plan.EventSuspended, plan.EventResumed, plan.EventStopUnconfirmed,
+	plan.EventSuperseded, plan.EventForceReleaseIgnored, plan.EventLeaseKeyNotAllowed,
 }
+
+// skipReasons are the reasons for which a ReportJob ends without its lease.
+var skipReasons = []string{v1alpha1.ReasonLeaseHeldByOther, v1alpha1.ReasonSiblingAlive, v1alpha1.ReasonWaitTimeout}
 
 var phases = []v1alpha1.Phase{
 	v1alpha1.PhasePending, v1alpha1.PhaseWaiting, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseStopping,
@@ -56,7 +61,8 @@ type Metrics struct {
 	renewals    *prometheus.CounterVec
 	lost        prometheus.Counter
 	uncertain   prometheus.Counter
-	stops       prometheus.Histogram
+	times       timings
+	skipped     *prometheus.CounterVec
 	reachable   prometheus.Gauge
 	reportJobs  *prometheus.GaugeVec
 
@@ -73,11 +79,9 @@ func NewMetrics(registry prometheus.Registerer, version string) *Metrics {
 		renewals:    counterVec("renewals_total", "Renewals of leases, by outcome.", "outcome"),
 		lost:        counter("leases_lost_total", "Executions whose lease Redis said is gone or another's."),
 		uncertain:   counter("ownership_uncertain_total", "Executions whose lease was not confirmed in time."),
-		stops: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: metricsNamespace, Name: "stop_duration_seconds",
-			Help:    "Time from the order to stop an execution to the proof that no pod of it lives.",
-			Buckets: []float64{0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300},
-		}),
+		times:       newTimings(),
+		skipped: counterVec("skipped_total", "ReportJobs that ended without their lease, by reason: it was held, a sibling was"+
+			" under way, or it was not free in time.", "reason"),
 		reachable: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: metricsNamespace, Name: "store_reachable",
 			Help: "1 if Redis answered when it was last asked, else 0.",
@@ -88,8 +92,9 @@ func NewMetrics(registry prometheus.Registerer, version string) *Metrics {
 		phases: map[types.NamespacedName]v1alpha1.Phase{},
 	}
 	m.zeros()
-	registry.MustRegister(m.requests, m.transitions, m.renewals, m.lost, m.uncertain, m.stops, m.reachable, m.reportJobs,
+	registry.MustRegister(m.requests, m.transitions, m.renewals, m.lost, m.uncertain, m.skipped, m.reachable, m.reportJobs,
 		buildInfo(version))
+	m.times.register(registry)
 	return m
 }
 
@@ -121,6 +126,9 @@ func (m *Metrics) zeros() {
 	for _, result := range renewal.Results() {
 		m.renewals.WithLabelValues(string(result))
 	}
+	for _, reason := range skipReasons {
+		m.skipped.WithLabelValues(reason)
+	}
 	for _, phase := range phases {
 		m.reportJobs.WithLabelValues(string(phase))
 	}
@@ -149,12 +157,11 @@ func (m *Metrics) count(transition *plan.Transition, status *v1alpha1.ReportJobS
 		m.lost.Inc()
 	case plan.EventUncertain:
 		m.uncertain.Inc()
-	case plan.EventStopConfirmed:
-		if stop := status.Stop; stop != nil && stop.ConfirmedAt != nil {
-			m.stops.Observe(stop.ConfirmedAt.Sub(stop.RequestedAt.Time).Seconds())
-		}
+	case plan.EventSkipped, plan.EventWaitTimeout:
+		m.skipped.WithLabelValues(transition.Reason).Inc()
 	default:
 	}
+	m.times.observe(transition, status)
 }
 
 // sawPhase keeps the number of ReportJobs in each phase. A ReportJob without a phase is not counted yet.

@@ -43,7 +43,8 @@ func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
 	NewMetrics(registry, "v1")
 	registry.MustRegister(NewLeaseCollector(renewal.New(renewal.Options{})))
 	want := []string{"leasehold_build_info/v1", "leasehold_lease_margin_seconds", "leasehold_leases_lost_total",
-		"leasehold_ownership_uncertain_total", "leasehold_stop_duration_seconds", "leasehold_store_reachable"}
+		"leasehold_ownership_uncertain_total", "leasehold_overlap_seconds", "leasehold_stop_duration_seconds",
+		"leasehold_store_reachable", "leasehold_takeover_seconds", "leasehold_wait_seconds"}
 	for prefix, labels := range map[string][]string{
 		"leasehold_lease_requests_total/": {"granted", "denied", "unknown", "unreachable", "quarantined"},
 		"leasehold_renewals_total/":       {"confirmed", "late", "lost", "not_executed", "unknown"},
@@ -54,7 +55,11 @@ func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
 			"lease_acquired", "guard_off", "lease_adopting", "lease_adopted", "job_created", "job_refused", "report_running",
 			"lease_lost", "lease_unused", "lease_quarantined",
 			"ownership_uncertain", "job_stop_requested", "job_stop_confirmed", "report_succeeded", "report_failed",
-			"lease_released", "lease_lapses", "report_finished", "wait_timeout"},
+			"lease_released", "lease_lapses", "report_finished", "wait_timeout", "report_skipped", "report_retrying",
+			"report_suspended", "report_resumed", "job_stop_unconfirmed", "token_superseded", "force_release_ignored",
+			"lease_key_not_allowed"},
+		"leasehold_skipped_total/":   {"LeaseHeldByOther", "SiblingAlive", "WaitTimeout"},
+		"leasehold_runtime_seconds/": {"Succeeded", "Failed", "Stopped"},
 	} {
 		for _, label := range labels {
 			want = append(want, prefix+label)
@@ -76,7 +81,7 @@ func TestMetricsCountTransitionsAndPhases(t *testing.T) {
 	status := &v1alpha1.ReportJobStatus{Stop: &v1alpha1.Stop{RequestedAt: at, ConfirmedAt: &later}}
 	for _, event := range []string{plan.EventAcquired, plan.EventWaiting, plan.EventLost, plan.EventUncertain,
 		plan.EventStopConfirmed} {
-		m.count(&plan.Transition{Event: event}, status)
+		m.count(&plan.Transition{Event: event, At: later.Time}, status)
 	}
 	m.Renewed(renewal.Confirmed)
 	m.StoreReachable(true)
@@ -103,4 +108,63 @@ func TestMetricsCountTransitionsAndPhases(t *testing.T) {
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func TestTimesAreReadOffTheStatus(t *testing.T) {
+	t.Parallel()
+	at := func(second int64) metav1.MicroTime { return metav1.NewMicroTime(time.Unix(second, 0)) }
+	since, started := at(1000), metav1.NewTime(time.Unix(1010, 0))
+	status := &v1alpha1.ReportJobStatus{
+		WaitingSince: &since, Execution: &v1alpha1.Execution{StartedAt: &started},
+		Attempts: []v1alpha1.Attempt{{EndedAt: at(500)}, {EndedAt: at(1001)}},
+		Stop:     &v1alpha1.Stop{Reason: v1alpha1.ReasonLeaseLost, RequestedAt: at(1019)},
+	}
+	done := status.DeepCopy()
+	done.Completion = &v1alpha1.Completion{Outcome: v1alpha1.OutcomeStopped}
+	for name, tc := range map[string]struct {
+		event  string
+		second int64
+		status *v1alpha1.ReportJobStatus
+		want   map[string]float64
+	}{
+		"a wait":               {plan.EventAcquired, 1005, status, map[string]float64{"leasehold_wait_seconds": 5}},
+		"a takeover":           {plan.EventJobCreated, 1006, status, map[string]float64{"leasehold_takeover_seconds": 5}},
+		"a first Job":          {plan.EventJobCreated, 1006, &v1alpha1.ReportJobStatus{}, map[string]float64{}},
+		"a clock that is late": {plan.EventAcquired, 990, status, map[string]float64{"leasehold_wait_seconds": 0}},
+		"a stop after a loss": {plan.EventStopConfirmed, 1020, done, map[string]float64{"leasehold_stop_duration_seconds": 1,
+			"leasehold_overlap_seconds": 1, "leasehold_runtime_seconds/Stopped": 10}},
+		"a superseded execution": {plan.EventSuperseded, 1030, done, map[string]float64{"leasehold_runtime_seconds/Stopped": 20}},
+		"an end before a start":  {plan.EventFailed, 1030, &v1alpha1.ReportJobStatus{}, map[string]float64{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewRegistry()
+			NewMetrics(registry, "v1").count(&plan.Transition{Event: tc.event, At: time.Unix(tc.second, 0)}, tc.status)
+			if diff := cmp.Diff(tc.want, sums(t, registry)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// sums are those of the histograms that observed something.
+func sums(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += "/" + label.GetValue()
+			}
+			if metric.GetHistogram().GetSampleCount() > 0 {
+				values[name] = metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return values
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,13 @@ const thief = "somebody-else|1"
 func steal(t *testing.T, key string) {
 	t.Helper()
 	redis(t, "SET", key, thief, "PX", "600000")
+	t.Cleanup(func() { // the next run on this cluster asks for the same lease
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if _, stderr, err := tryKubectl(ctx, "", "-n", operatorNamespace, "exec", "deploy/redis", "--", "redis-cli", "DEL", key); err != nil {
+			t.Errorf("take the thief's key out: %v\n%s", err, stderr)
+		}
+	})
 }
 
 func remove(t *testing.T, key string) {

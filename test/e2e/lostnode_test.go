@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -29,8 +30,10 @@ func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 	process := watchProcess(t, containerID(t, podOf(t, running)))
 	signalKubelet(t, "STOP")
 	t.Cleanup(func() { signalKubelet(t, "CONT") })
-	kubectl(t, "patch", "pod", running.Status.Execution.Pod, "--subresource=status", "-p",
-		`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager"}]}}`)
+	// Without a time the disruption controller takes the condition for stale, and takes it back.
+	kubectl(t, "patch", "pod", running.Status.Execution.Pod, "--subresource=status", "-p", fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager","lastTransitionTime":%q}]}}`,
+		time.Now().UTC().Format(time.RFC3339)))
 	kubectl(t, "delete", "pod", running.Status.Execution.Pod, "--wait=false")
 	waitFor(t, "lost", state{"told that the stop is not confirmed", 20 * time.Second, func(rj *v1alpha1.ReportJob) bool {
 		return meta.IsStatusConditionPresentAndEqual(rj.Status.Conditions, v1alpha1.ConditionStopConfirmed, metav1.ConditionUnknown)
