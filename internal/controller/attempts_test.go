@@ -16,10 +16,10 @@ import (
 
 func twice(reportJob *v1alpha1.ReportJob) { reportJob.Spec.Retry.MaxAttempts = 2 }
 
-// edit changes a ReportJob as a person does.
-func (f *fixture) edit(name string, change func(*v1alpha1.ReportJob)) {
+// edit changes the ReportJob "report" as a person does.
+func (f *fixture) edit(change func(*v1alpha1.ReportJob)) {
 	f.t.Helper()
-	reportJob := f.get(name)
+	reportJob := f.get("report")
 	change(reportJob)
 	if err := f.api.Update(f.t.Context(), reportJob); err != nil {
 		f.t.Fatal(err)
@@ -38,22 +38,28 @@ func TestAFailedAttemptIsFollowedByAnotherUnderAHigherToken(t *testing.T) {
 	if !f.isFree(termIn(t, first)) || backingOff.Status.Execution != nil {
 		t.Errorf("the lease is free: %v; execution %+v", f.isFree(termIn(t, first)), backingOff.Status.Execution)
 	}
-	if after := f.reconcile("report").RequeueAfter; after <= 9*time.Second || after > 11*time.Second {
+	if after := f.reconcile("report").RequeueAfter; after.Round(time.Second) != 10*time.Second {
 		t.Errorf("the next attempt is looked for after %v, want 10s", after)
 	}
 	f.failJob(first)
 	f.clock.SetTime(noon.Add(time.Minute))
 	second := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
-	if older, newer := termIn(t, first).Token, termIn(t, second).Token; newer <= older {
-		t.Errorf("tokens: %d, then %d", older, newer)
-	}
-	execution := second.Status.Execution
-	if execution.Attempt != 2 || execution.RetryOf != first.Status.Execution.ID || execution.ID == first.Status.Execution.ID {
-		t.Errorf("the second attempt: %+v", execution)
-	}
+	f.expectRepeats(second, first)
 	f.expectTrigger(second, kafka)
 	if job := f.job(first); job == nil || job.DeletionTimestamp != nil {
 		t.Error("the Job of the first attempt, with its logs, is gone")
+	}
+}
+
+// expectRepeats compares an attempt with the one before.
+func (f *fixture) expectRepeats(second, first *v1alpha1.ReportJob) {
+	f.t.Helper()
+	if older, newer := termIn(f.t, first).Token, termIn(f.t, second).Token; newer <= older {
+		f.t.Errorf("tokens: %d, then %d", older, newer)
+	}
+	execution, before := second.Status.Execution, first.Status.Execution
+	if execution.Attempt != 2 || execution.RetryOf != before.ID || execution.ID == before.ID {
+		f.t.Errorf("the second attempt: %+v", execution)
 	}
 }
 

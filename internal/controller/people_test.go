@@ -21,7 +21,7 @@ func TestASuspendedReportIsStoppedAndBeginsAnew(t *testing.T) {
 	f := newFixture(t)
 	f.create("report", nil)
 	running, pod := f.toRunning("report")
-	f.edit("report", func(r *v1alpha1.ReportJob) { r.Spec.Suspend = true })
+	f.edit(func(r *v1alpha1.ReportJob) { r.Spec.Suspend = true })
 	f.expect("report", v1alpha1.PhaseStopping, v1alpha1.ReasonSuspended)
 	if err := f.api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestASuspendedReportIsStoppedAndBeginsAnew(t *testing.T) {
 	if after := f.reconcile("report").RequeueAfter; after != 0 {
 		t.Errorf("a suspended report is looked at again after %v", after)
 	}
-	f.edit("report", func(r *v1alpha1.ReportJob) { r.Spec.Suspend = false })
+	f.edit(func(r *v1alpha1.ReportJob) { r.Spec.Suspend = false })
 	again := f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
 	if meta.IsStatusConditionTrue(again.Status.Conditions, v1alpha1.ConditionSuspended) || again.Status.Execution.Attempt != 2 {
 		t.Errorf("after it was resumed: %+v", again.Status)
@@ -83,7 +83,7 @@ func TestAPersonWhoVouchesForTheEndGivesTheLeaseBack(t *testing.T) {
 	running, pod := f.toRunning("report")
 	token := running.Status.Execution.Token
 	annotate := func(value string) {
-		f.edit("report", func(r *v1alpha1.ReportJob) {
+		f.edit(func(r *v1alpha1.ReportJob) {
 			metav1.SetMetaDataAnnotation(&r.ObjectMeta, v1alpha1.AnnotationForceRelease, value)
 		})
 	}
@@ -124,7 +124,7 @@ func TestALostNodeIsWaitedForUnlessTheReportIsFenced(t *testing.T) {
 	if confirmed.Status != metav1.ConditionUnknown || !strings.Contains(confirmed.Message, "kubectl annotate reportjob report") {
 		t.Errorf("StopConfirmed: %+v", confirmed)
 	}
-	f.edit("report", func(r *v1alpha1.ReportJob) { r.Spec.LostNode = v1alpha1.LostNodeFenceAndTakeOver })
+	f.edit(func(r *v1alpha1.ReportJob) { r.Spec.LostNode = v1alpha1.LostNodeFenceAndTakeOver })
 	fenced := f.expect("report", v1alpha1.PhasePending, v1alpha1.ReasonBackOff)
 	if attempt := fenced.Status.Attempts[0]; !attempt.Superseded || attempt.Reason != v1alpha1.ReasonNodeLost {
 		t.Errorf("the attempt: %+v", attempt)

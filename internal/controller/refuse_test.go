@@ -229,7 +229,8 @@ func TestJobThatTheAPIServerRefusesEndsTheReport(t *testing.T) {
 		refusal error
 		reason  string
 	}{
-		"a quota, for now":                   {apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs")), v1alpha1.ReasonJobForbidden},
+		"a quota, for now": {apierrors.NewForbidden(jobs, "job", errors.New("exceeded quota: jobs")),
+			v1alpha1.ReasonJobForbidden},
 		"the end of the namespace, for good": {ending, v1alpha1.ReasonJobRefused},
 		"a validation, for good": {apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(),
 			"exceeded quota: jobs", nil), v1alpha1.ReasonJobRefused},

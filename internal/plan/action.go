@@ -82,8 +82,8 @@ type ReleaseLease struct {
 	Once bool
 }
 
-// DeleteReportJob deletes the ReportJob, with the observed UID and resource version as preconditions. Not found and another UID are
-// Done. Results: Done, Failed.
+// DeleteReportJob deletes the ReportJob, with the observed UID and resource version as preconditions. Not found is Done.
+// Results: Done, Failed.
 type DeleteReportJob struct{}
 
 // RemoveFinalizer takes v1alpha1.Finalizer off the ReportJob. One that is being deleted may be gone right after, so its status is

@@ -35,7 +35,7 @@ func SiblingsOf(reportJob *v1alpha1.ReportJob, others []*v1alpha1.ReportJob, tra
 		}
 	}
 	for i := range traces {
-		if !isOwn(&traces[i], reportJob) && !isGivenUp(&traces[i], append(others[:len(others):len(others)], reportJob)) {
+		if !isOwn(&traces[i], reportJob) && !isGivenUp(&traces[i], append(slices.Clip(others), reportJob)) {
 			siblings = addTrace(siblings, &traces[i])
 		}
 	}

@@ -117,6 +117,9 @@ func (p *Pod) Terminal() bool { return p.Phase == PodSucceeded || p.Phase == Pod
 // ProvenDead says that the kubelet itself reported the end of every process of the pod.
 func (p *Pod) ProvenDead() bool { return p.Terminated && p.Disruption != DisruptedByPodGC }
 
+// isDisrupted says that somebody or something told the pod to end.
+func (p *Pod) isDisrupted() bool { return p.Deleting || p.Disruption != "" }
+
 // LeasePhase is the state of a lease in the renewal engine of this process.
 type LeasePhase string
 

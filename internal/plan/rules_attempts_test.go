@@ -50,7 +50,8 @@ func codes(operator v1alpha1.ExitCodeOperator, values ...int32) *v1alpha1.OnExit
 func TestTheVerdictFollowsTheRulesOfRetryAndWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	final, exhausted := plan.Verdict{}, plan.Verdict{Exhausted: true}
-	again := plan.Verdict{Again: true, Counted: true, Backoff: 10 * time.Second}
+	after := func(d time.Duration) plan.Verdict { return plan.Verdict{Again: true, Counted: true, Backoff: d} }
+	again := after(10 * time.Second)
 	ignored := plan.Verdict{Again: true, Backoff: 10 * time.Second}
 	failed := func(n int32) with { return func(o *plan.Observation) { o.ReportJob.Status.FailedAttempts = n } }
 	exit := func(code int32) with {
@@ -67,28 +68,29 @@ func TestTheVerdictFollowsTheRulesOfRetryAndWhatIsLeft(t *testing.T) {
 		changes []with
 		want    plan.Verdict
 	}{
-		"a failure":                         {"PodFailed", []with{retrying(3)}, again},
-		"a second failure waits longer":     {"PodFailed", []with{retrying(3), failed(1)}, plan.Verdict{Again: true, Counted: true, Backoff: 20 * time.Second}},
-		"the last one":                      {"PodFailed", []with{retrying(3), failed(2)}, exhausted},
-		"the only one":                      {"PodFailed", []with{retrying(1)}, final},
-		"three by default":                  {"PodFailed", []with{retrying(0), failed(1)}, plan.Verdict{Again: true, Counted: true, Backoff: 20 * time.Second}},
-		"the longest wait":                  {"PodFailed", []with{retrying(100), failed(50)}, plan.Verdict{Again: true, Counted: true, Backoff: 10 * time.Minute}},
-		"a lost lease":                      {"LeaseLost", []with{retrying(2)}, again},
-		"doubt":                             {"OwnershipUncertain", []with{retrying(2)}, again},
-		"a node that is lost":               {"NodeLost", []with{retrying(2)}, again},
-		"a Job that a quota forbade":        {"JobForbidden", []with{retrying(2), noJob, noPod}, again},
-		"a Job that cannot be":              {"JobRefused", []with{retrying(2), noJob, noPod}, final},
-		"the deadline":                      {"MaxRuntimeExceeded", []with{retrying(2)}, final},
-		"the deadline, by a rule":           {"MaxRuntimeExceeded", []with{retrying(2, on("Count", "MaxRuntimeExceeded"))}, again},
-		"a deletion":                        {"Deleted", []with{retrying(2), deleted}, final},
-		"a failure of what is deleted":      {"PodFailed", []with{retrying(2), deleted}, final},
-		"a suspension does not count":       {"Suspended", []with{retrying(1)}, plan.Verdict{Again: true}},
-		"a code that is final":              {"PodFailed", []with{retrying(3, onCodes("Fail", codes("In", 42))), exit(42)}, final},
-		"another code":                      {"PodFailed", []with{retrying(3, onCodes("Fail", codes("In", 42))), exit(1)}, again},
-		"no code":                           {"PodFailed", []with{retrying(3, onCodes("Fail", codes("NotIn", 42)))}, again},
-		"a code that is not among them":     {"PodFailed", []with{retrying(3, onCodes("Fail", codes("NotIn", 42))), exit(1)}, final},
-		"an eviction that does not count":   {"PodDisrupted", []with{retrying(1, on("Ignore", "PodDisrupted"))}, ignored},
-		"the first rule that matches":       {"PodFailed", []with{retrying(1, on("Ignore", "PodFailed"), onCodes("Fail", codes("In", 1))), exit(1)}, ignored},
+		"a failure":                       {"PodFailed", []with{retrying(3)}, again},
+		"a second failure waits longer":   {"PodFailed", []with{retrying(3), failed(1)}, after(20 * time.Second)},
+		"the last one":                    {"PodFailed", []with{retrying(3), failed(2)}, exhausted},
+		"the only one":                    {"PodFailed", []with{retrying(1)}, final},
+		"three by default":                {"PodFailed", []with{retrying(0), failed(1)}, after(20 * time.Second)},
+		"the longest wait":                {"PodFailed", []with{retrying(100), failed(50)}, after(10 * time.Minute)},
+		"a lost lease":                    {"LeaseLost", []with{retrying(2)}, again},
+		"doubt":                           {"OwnershipUncertain", []with{retrying(2)}, again},
+		"a node that is lost":             {"NodeLost", []with{retrying(2)}, again},
+		"a Job that a quota forbade":      {"JobForbidden", []with{retrying(2), noJob, noPod}, again},
+		"a Job that cannot be":            {"JobRefused", []with{retrying(2), noJob, noPod}, final},
+		"the deadline":                    {"MaxRuntimeExceeded", []with{retrying(2)}, final},
+		"the deadline, by a rule":         {"MaxRuntimeExceeded", []with{retrying(2, on("Count", "MaxRuntimeExceeded"))}, again},
+		"a deletion":                      {"Deleted", []with{retrying(2), deleted}, final},
+		"a failure of what is deleted":    {"PodFailed", []with{retrying(2), deleted}, final},
+		"a suspension does not count":     {"Suspended", []with{retrying(1)}, plan.Verdict{Again: true}},
+		"a code that is final":            {"PodFailed", []with{retrying(3, onCodes("Fail", codes("In", 42))), exit(42)}, final},
+		"another code":                    {"PodFailed", []with{retrying(3, onCodes("Fail", codes("In", 42))), exit(1)}, again},
+		"no code":                         {"PodFailed", []with{retrying(3, onCodes("Fail", codes("NotIn", 42)))}, again},
+		"a code that is not among them":   {"PodFailed", []with{retrying(3, onCodes("Fail", codes("NotIn", 42))), exit(1)}, final},
+		"an eviction that does not count": {"PodDisrupted", []with{retrying(1, on("Ignore", "PodDisrupted"))}, ignored},
+		"the first rule that matches": {"PodFailed",
+			[]with{retrying(1, on("Ignore", "PodFailed"), onCodes("Fail", codes("In", 1))), exit(1)}, ignored},
 		"a reason that no rule names":       {"OOMKilled", []with{retrying(2, on("Fail", "PodFailed"))}, again},
 		"no rule brings back a refused Job": {"JobRefused", []with{retrying(2, on("Count", "JobForbidden")), noJob, noPod}, final},
 	} {
@@ -108,8 +110,10 @@ func TestAFailedAttemptMakesRoomForTheNext(t *testing.T) {
 	obs := running(exited(1), podSeen, completed("Failed", "OOMKilled", true), retrying(3))
 	settled := plan.Settle(plan.Decide(obs, noon), results(plan.Done{}, plan.LeaseReleased{}))
 	status := settled.Status
-	if status.Execution != nil || status.Stop != nil || status.Completion != nil || status.WaitingSince != nil {
-		t.Errorf("something is left of the attempt: %+v", status)
+	left := v1alpha1.ReportJobStatus{Execution: status.Execution, Stop: status.Stop, Completion: status.Completion,
+		WaitingSince: status.WaitingSince, Holder: status.Holder}
+	if diff := cmp.Diff(v1alpha1.ReportJobStatus{}, left); diff != "" {
+		t.Errorf("left of the attempt (-want +got):\n%s", diff)
 	}
 	want := v1alpha1.Attempt{Number: 1, ExecutionID: "0wner", Token: "7", Job: "revenue-7", Pod: "pod",
 		AcquiredAt: metav1.NewMicroTime(granted), EndedAt: metav1.NewMicroTime(noon), Outcome: "Failed", Reason: "OOMKilled",
@@ -117,19 +121,21 @@ func TestAFailedAttemptMakesRoomForTheNext(t *testing.T) {
 	if diff := cmp.Diff([]v1alpha1.Attempt{want}, status.Attempts); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
-	if status.LastAttempt != 1 || status.FailedAttempts != 1 || !status.RetryAt.Equal(&metav1.MicroTime{Time: noon.Add(10 * time.Second)}) {
-		t.Errorf("last %d, failed %d, next at %v", status.LastAttempt, status.FailedAttempts, status.RetryAt)
-	}
-	if status.Phase != "Pending" || status.Reason != "BackOff" || settled.RequeueAfter != 10*time.Second {
-		t.Errorf("phase %s, reason %s, after %v", status.Phase, status.Reason, settled.RequeueAfter)
+	got := []any{status.LastAttempt, status.FailedAttempts, status.RetryAt.Time, string(status.Phase), status.Reason,
+		settled.RequeueAfter}
+	next := []any{int32(1), int32(1), noon.Add(10 * time.Second), "Pending", "BackOff", 10 * time.Second}
+	if diff := cmp.Diff(next, got); diff != "" {
+		t.Errorf("what comes next (-want +got):\n%s", diff)
 	}
 }
 
 func TestTheNextAttemptSaysWhichOneItRepeats(t *testing.T) {
 	t.Parallel()
-	kafka := &v1alpha1.Trigger{Kind: "Kafka", Kafka: &v1alpha1.KafkaTrigger{Topic: "reports", Partition: 3, Offset: 991, MessageID: "m-17"}}
+	kafka := &v1alpha1.Trigger{Kind: "Kafka",
+		Kafka: &v1alpha1.KafkaTrigger{Topic: "reports", Partition: 3, Offset: 991, MessageID: "m-17"}}
 	obs := fresh(finalizer, attempted(time.Minute), func(o *plan.Observation) { o.ReportJob.Spec.Trigger = kafka })
-	settled := plan.Settle(plan.Decide(obs, noon), results(plan.LeaseGranted{Owner: "two", Token: "8", LeaseKey: "key", Job: "revenue-8"}))
+	granted := plan.LeaseGranted{Owner: "two", Token: "8", LeaseKey: "key", Job: "revenue-8"}
+	settled := plan.Settle(plan.Decide(obs, noon), results(granted))
 	execution := settled.Status.Execution
 	if execution.Attempt != 2 || execution.RetryOf != "0wner" || settled.Status.RetryAt != nil {
 		t.Errorf("execution %+v, next at %v", execution, settled.Status.RetryAt)

@@ -169,11 +169,16 @@ func stop(m *matter) *draft {
 		d.phase(v1alpha1.PhaseStopping, m.stop.Reason, m.stop.Message+" "+message)
 		d.condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionFalse, v1alpha1.ReasonPodsAlive, message)
 	}
-	d.do(m.keepOrHalt()...)
-	if job := m.ownJob(); job != nil && !job.Deleting {
-		d.do(DeleteJob{Name: job.Name, UID: job.UID})
+	return d.do(m.keepOrHalt()...).do(m.deleteAll()...)
+}
+
+// deleteAll deletes the Job first, so that no new pod is made, and then its pods with their grace period.
+func (m *matter) deleteAll() []Action {
+	var actions []Action
+	if job := m.ownJob(); job != nil {
+		actions = deleteJobs([]Job{*job})
 	}
-	return d.do(deletePods(m, m.podsAlive())...)
+	return append(actions, deletePods(m, m.podsAlive())...)
 }
 
 // keepOrHalt is what a stop wants of the engine.
@@ -244,8 +249,8 @@ func finishReport(m *matter) *draft {
 	return d.do(ReleaseLease{m.execution.Owner, m.execution.Token, m.execution.LeaseKey, once}).after(storeRetry)
 }
 
-// mayRelease says that every process of the execution is proven gone, or that a person vouches for it. A Job that was refused to one operator and made by
-// another one had a pod whose end was not recorded.
+// mayRelease says that every process of the execution is proven gone, or that a person vouches for it. A Job that was refused to
+// one operator and made by another one had a pod whose end was not recorded.
 func (m *matter) mayRelease() bool {
 	if isRefusal(m.completion.Reason) && (m.execution.JobUID != "" || m.ownJob() != nil) {
 		return false

@@ -55,16 +55,17 @@ func TestExpireFinished(t *testing.T) {
 		}
 	}
 	forever := func(o *plan.Observation) { o.ReportJob.Spec.TTLSecondsAfterFinished = nil }
+	shortLived := func(o *plan.Observation) { o.ReportJob.Spec.TTLSecondsAfterFinished = new(int32) }
 	gone := view{Rule: "ExpireFinished", Phase: "Succeeded", Actions: []plan.Action{plan.DeleteReportJob{}}}
 	stay := view{Rule: "StayFinished", Phase: "Succeeded", After: time.Second}
 	checkDecisions(t, map[string]decision{
-		"when its time is over":       {fresh(overFor(time.Minute, 60)), gone},
-		"at once":                     {fresh(overFor(0, 0)), gone},
-		"not before":                  {fresh(overFor(59*time.Second, 60)), stay},
-		"never without a time":        {fresh(overFor(time.Hour, 60), forever), view{Rule: "StayFinished", Phase: "Succeeded"}},
-		"on a live look only":         {fresh(overFor(time.Minute, 60), cached), view{Rule: "ExpireFinished", ReadLive: true}},
-		"not what is being deleted":   {fresh(overFor(time.Minute, 60), deleted), view{Rule: "LetGo", Phase: "Succeeded"}},
-		"not what is still under way": {fresh(func(o *plan.Observation) { o.ReportJob.Spec.TTLSecondsAfterFinished = new(int32) }), first()},
+		"when its time is over":     {fresh(overFor(time.Minute, 60)), gone},
+		"at once":                   {fresh(overFor(0, 0)), gone},
+		"not before":                {fresh(overFor(59*time.Second, 60)), stay},
+		"never without a time":      {fresh(overFor(time.Hour, 60), forever), view{Rule: "StayFinished", Phase: "Succeeded"}},
+		"on a live look only":       {fresh(overFor(time.Minute, 60), cached), view{Rule: "ExpireFinished", ReadLive: true}},
+		"not what is being deleted": {fresh(overFor(time.Minute, 60), deleted), view{Rule: "LetGo", Phase: "Succeeded"}},
+		"not what is under way":     {fresh(shortLived), first()},
 		"not before a late Job is gone": {fresh(overFor(time.Minute, 60), stray), view{Rule: "RemoveLateJob", Phase: "Succeeded",
 			After: 5 * time.Second, Actions: []plan.Action{plan.DeleteJob{Name: "stray", UID: "stray-uid"}}}},
 	})
@@ -102,13 +103,14 @@ func TestSkipEndsAReportThatNeverRan(t *testing.T) {
 	t.Parallel()
 	skip := func(o *plan.Observation) { o.ReportJob.Spec.Contention.Policy = v1alpha1.ContentionSkip }
 	held := plan.LeaseHeldByOther{Owner: "other", Token: "5", ExpiresIn: time.Second, LeaseKey: "key"}
+	quarantined := plan.LeaseQuarantined{Left: time.Second}
 	for name, tc := range map[string]struct {
 		obs           plan.Observation
 		result        plan.Result
 		phase, reason string
 	}{
 		"when another execution holds the lease":         {fresh(skip), held, "Skipped", "LeaseHeldByOther"},
-		"not while Redis may have forgotten who does":    {fresh(skip), plan.LeaseQuarantined{Left: time.Second}, "Waiting", "LeaseQuarantined"},
+		"not while Redis may have forgotten who does":    {fresh(skip), quarantined, "Waiting", "LeaseQuarantined"},
 		"not while Redis does not answer":                {fresh(skip), plan.StoreUnreachable{}, "Waiting", "StoreUnreachable"},
 		"not before a further attempt, which may wait":   {fresh(skip, attempted(time.Minute)), held, "Waiting", "LeaseHeldByOther"},
 		"and a report that waits for its lease does not": {fresh(), held, "Waiting", "LeaseHeldByOther"},

@@ -250,21 +250,30 @@ func outcomeOf(pod *Pod) v1alpha1.Completion {
 		Outcome: v1alpha1.OutcomeFailed, Reason: v1alpha1.ReasonPodFailed,
 		ExitCode: pod.ExitCode, ProcessEnded: pod.ProvenDead(), Message: failure(pod),
 	}
-	zero := pod.ExitCode != nil && *pod.ExitCode == 0
+	exitedZero := pod.ExitCode != nil && *pod.ExitCode == 0 && pod.ProvenDead()
 	switch {
-	case zero && pod.ProvenDead() && (pod.Deleting || pod.Disruption != ""):
+	case exitedZero && pod.isDisrupted():
 		completion.Reason, completion.Message = v1alpha1.ReasonJobDisturbed, obeyed(pod)
-	case pod.Phase == PodSucceeded && zero && pod.ProvenDead():
+	case exitedZero && pod.Phase == PodSucceeded:
 		completion.Outcome, completion.Reason = v1alpha1.OutcomeSucceeded, v1alpha1.ReasonPodSucceeded
 		completion.Message = fmt.Sprintf("Pod %s exited 0 under its lease.", pod.Name)
-	case pod.Reason == deadlineExceeded:
-		completion.Reason = v1alpha1.ReasonMaxRuntimeExceeded
-	case pod.ContainerReason == oomKilled:
-		completion.Reason = v1alpha1.ReasonOOMKilled
-	case pod.Deleting || pod.Disruption != "" || pod.Reason == evicted:
-		completion.Reason = v1alpha1.ReasonPodDisrupted
+	default:
+		completion.Reason = failureReason(pod)
 	}
 	return completion
+}
+
+// failureReason is the kubelet's reason where it has one, never a guess from an exit code.
+func failureReason(pod *Pod) string {
+	switch {
+	case pod.Reason == deadlineExceeded:
+		return v1alpha1.ReasonMaxRuntimeExceeded
+	case pod.ContainerReason == oomKilled:
+		return v1alpha1.ReasonOOMKilled
+	case pod.isDisrupted() || pod.Reason == evicted:
+		return v1alpha1.ReasonPodDisrupted
+	}
+	return v1alpha1.ReasonPodFailed
 }
 
 // obeyed says that exit code 0 is no success of a pod that somebody deleted or evicted: it may only mean that the report did

@@ -28,7 +28,8 @@ func forceReleased(m *matter) *draft {
 // left alone.
 func (d *draft) forceReleaseIgnored(m *matter) {
 	value := m.ReportJob.Annotations[v1alpha1.AnnotationForceRelease]
-	if value == "" || m.vouched() || slices.ContainsFunc(d.status.Attempts, func(a v1alpha1.Attempt) bool { return a.Token == value }) {
+	obeyed := func(a v1alpha1.Attempt) bool { return a.Token == value }
+	if value == "" || m.vouched() || slices.ContainsFunc(d.status.Attempts, obeyed) {
 		return
 	}
 	held := "the report has no execution"
@@ -65,18 +66,13 @@ func supersede(m *matter) *draft {
 	if m.stop == nil || m.completion != nil || len(m.podsAlive()) == 0 {
 		return nil
 	}
-	takeOver := m.ReportJob.Spec.LostNode == v1alpha1.LostNodeFenceAndTakeOver && m.isOverdue()
-	if !takeOver && !m.vouched() {
+	if !m.takesOver() && !m.vouched() {
 		return nil
 	}
 	if !m.Live {
 		return m.live()
 	}
-	d := m.draft().after(recheck)
-	if job := m.ownJob(); job != nil && !job.Deleting {
-		d.do(DeleteJob{Name: job.Name, UID: job.UID})
-	}
-	d.do(deletePods(m, m.podsAlive())...)
+	d := m.draft().after(recheck).do(m.deleteAll()...)
 	why := "lostNode is FenceAndTakeOver"
 	if m.vouched() {
 		why = "a person vouches for it"
@@ -90,6 +86,11 @@ func supersede(m *matter) *draft {
 	return d.complete(v1alpha1.Completion{
 		Outcome: v1alpha1.OutcomeStopped, Reason: m.stop.Reason, Message: m.stop.Message,
 	})
+}
+
+// takesOver says that the proof is overdue and spec.lostNode does not want to wait for it.
+func (m *matter) takesOver() bool {
+	return m.ReportJob.Spec.LostNode == v1alpha1.LostNodeFenceAndTakeOver && m.isOverdue()
 }
 
 // superseded says that nobody waits any more for the end of the pods that live.

@@ -43,7 +43,8 @@ func TestSupersede(t *testing.T) {
 	withJob := goes
 	withJob.Actions = []plan.Action{aJob, aPod}
 	asks := view{Rule: "Stop", Phase: "Stopping", Reason: "NodeLost", After: 5 * time.Second, Actions: []plan.Action{aPod},
-		Conditions: map[string]string{"StopConfirmed": "Unknown/StopUnconfirmed"}, Events: []string{"job_stop_unconfirmed/StopUnconfirmed"}}
+		Conditions: map[string]string{"StopConfirmed": "Unknown/StopUnconfirmed"},
+		Events:     []string{"job_stop_unconfirmed/StopUnconfirmed"}}
 	again := asks
 	again.Conditions, again.Events = nil, nil
 	told := condition(v1alpha1.ConditionStopConfirmed, metav1.ConditionUnknown, v1alpha1.ReasonStopUnconfirmed)
@@ -56,8 +57,9 @@ func TestSupersede(t *testing.T) {
 		"and that is told once":                        {running(overdue, jobDeleting, told), again},
 		"the token that a person vouches for, at once": {running(due, vouched("7")), withJob},
 		"not another token":                            {running(due, jobDeleting, vouched("6"), ignoredToken("6")), renewing()},
-		"on a live look only":                          {running(fencing, overdue, jobDeleting, cached), view{Rule: "Supersede", ReadLive: true}},
-		"nothing that is proven":                       {running(fencing, overdue, jobDeleting, exited(1)), confirmed("NodeLost")},
+		"on a live look only": {running(fencing, overdue, jobDeleting, cached),
+			view{Rule: "Supersede", ReadLive: true}},
+		"nothing that is proven": {running(fencing, overdue, jobDeleting, exited(1)), confirmed("NodeLost")},
 	})
 }
 
@@ -89,10 +91,11 @@ func TestForceRelease(t *testing.T) {
 	ignored := watched()
 	ignored.Events = append([]string{"force_release_ignored/ForceReleaseIgnored"}, ignored.Events...)
 	checkDecisions(t, map[string]decision{
-		"of the execution's token":     {running(vouched("7")), stop},
-		"of another token":             {running(vouched("70")), ignored},
-		"of another token, told once":  {running(vouched("70"), ignoredToken("70")), watched()},
-		"of an attempt that has ended": {fresh(attempted(6*time.Second), vouched("7")), view{Rule: "BackOff", Phase: "Pending", Reason: "BackOff", After: 4 * time.Second}},
+		"of the execution's token":    {running(vouched("7")), stop},
+		"of another token":            {running(vouched("70")), ignored},
+		"of another token, told once": {running(vouched("70"), ignoredToken("70")), watched()},
+		"of an attempt that has ended": {fresh(attempted(6*time.Second), vouched("7")),
+			view{Rule: "BackOff", Phase: "Pending", Reason: "BackOff", After: 4 * time.Second}},
 	})
 }
 

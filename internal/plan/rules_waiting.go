@@ -26,8 +26,8 @@ func giveUpWaiting(m *matter) *draft {
 // hasRun says that there was an attempt before.
 func (m *matter) hasRun() bool { return m.ReportJob.Status.LastAttempt > 0 }
 
-// skips says that the report does not wait for a lease that another execution holds. One that has run before waits: what holds the
-// lease may be what is left of its own attempt.
+// skips says that the report does not wait for a lease that another execution holds. One that has run before waits: what holds
+// the lease may be what is left of its own attempt.
 func (m *matter) skips() bool {
 	return m.ReportJob.Spec.Contention.Policy == v1alpha1.ContentionSkip && !m.hasRun()
 }

@@ -90,7 +90,10 @@ func (w *world) checkFinal(old, next *v1alpha1.ReportJobStatus) {
 
 // isArchived says that an execution that had ended without success went among the attempts.
 func isArchived(old, next *v1alpha1.ReportJobStatus) bool {
-	if old.Completion == nil || old.Completion.Outcome == v1alpha1.OutcomeSucceeded || next.Execution != nil || len(next.Attempts) == 0 {
+	if old.Completion == nil || old.Completion.Outcome == v1alpha1.OutcomeSucceeded {
+		return false
+	}
+	if next.Execution != nil || len(next.Attempts) == 0 {
 		return false
 	}
 	last := next.Attempts[len(next.Attempts)-1]

@@ -126,7 +126,7 @@ func (o *operator) sight(name string) string {
 }
 
 func (o *operator) start(name string) {
-	if o.work == nil {
+	if o.work == nil && name != "" {
 		o.work = &reconcile{name: name, stage: stageObserve}
 	}
 }
@@ -278,19 +278,8 @@ func (o *operator) do(r *reconcile, action plan.Action) plan.Result {
 func (o *operator) doInCluster(r *reconcile, action plan.Action) plan.Result {
 	var result plan.Result = plan.Done{}
 	switch a := action.(type) {
-	case plan.AddFinalizer:
-		r.version = o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) {
-			reportJob.Finalizers = append(reportJob.Finalizers, v1alpha1.Finalizer)
-		})
-		if r.version == "" {
-			return plan.Failed{Message: "the ReportJob was changed meanwhile"}
-		}
-	case plan.RemoveFinalizer:
-		r.version = o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) {
-			reportJob.Finalizers = slices.DeleteFunc(reportJob.Finalizers, func(f string) bool { return f == v1alpha1.Finalizer })
-		})
-		r.gone = r.obs.ReportJob.DeletionTimestamp != nil && r.version != ""
-		if r.version == "" {
+	case plan.AddFinalizer, plan.RemoveFinalizer:
+		if !o.changeFinalizer(r, action) {
 			return plan.Failed{Message: "the ReportJob was changed meanwhile"}
 		}
 	case plan.DeleteReportJob:
@@ -307,6 +296,20 @@ func (o *operator) doInCluster(r *reconcile, action plan.Action) plan.Result {
 		return plan.Failed{Message: "the API server did not answer"}
 	}
 	return result
+}
+
+// changeFinalizer returns false if somebody else was faster.
+func (o *operator) changeFinalizer(r *reconcile, action plan.Action) bool {
+	_, add := action.(plan.AddFinalizer)
+	r.version = o.w.update(r.name, r.version, func(reportJob *v1alpha1.ReportJob) {
+		if add {
+			reportJob.Finalizers = append(reportJob.Finalizers, v1alpha1.Finalizer)
+			return
+		}
+		reportJob.Finalizers = slices.DeleteFunc(reportJob.Finalizers, func(f string) bool { return f == v1alpha1.Finalizer })
+	})
+	r.gone = !add && r.obs.ReportJob.DeletionTimestamp != nil && r.version != ""
+	return r.version != ""
 }
 
 func (o *operator) deletePods(r *reconcile, a plan.DeletePods) {

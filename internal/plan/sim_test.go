@@ -105,31 +105,27 @@ func pick[K ~string, V any](w *world, m map[K]V) K {
 // happen lets one thing happen: mostly what moves the reports on, sometimes trouble.
 func (w *world) happen() {
 	o := w.operators[w.random.IntN(len(w.operators))]
-	switch w.random.IntN(9) {
-	case 0:
-		w.pass(time.Duration(w.random.IntN(1500)) * time.Millisecond)
-	case 1:
-		w.control()
-	case 2:
-		if uid := pick(w, w.api.pods); uid != "" {
-			w.node(uid)
-		}
-	case 3:
-		w.refresh(o)
-	case 4:
-		if name := pick(w, o.cache.reportJobs); name != "" {
-			o.start(name)
-		}
-	case 5, 6:
-		o.step()
-	case 7:
-		w.trouble(o)
-	case 8:
-		w.people()
+	things := []func(){
+		func() { w.pass(time.Duration(w.random.IntN(1500)) * time.Millisecond) },
+		w.control,
+		func() { w.nodeOf(pick(w, w.api.pods)) },
+		func() { w.refresh(o) },
+		func() { o.start(pick(w, o.cache.reportJobs)) },
+		o.step, o.step,
+		func() { w.trouble(o) },
+		w.people,
 	}
+	things[w.random.IntN(len(things))]()
 	w.orphaned()
 	w.checkOverlap()
 	w.checkShown()
+}
+
+// nodeOf lets the node of a pod take a step, if there is one.
+func (w *world) nodeOf(uid types.UID) {
+	if uid != "" {
+		w.node(uid)
+	}
 }
 
 func (w *world) refresh(o *operator) {

@@ -102,8 +102,8 @@ func forcePod(template *corev1.PodTemplateSpec, deadline, grace int64) {
 	}
 }
 
-// tolerateLostNode has the control plane delete the pod when its node has not answered for a leaseDuration, where Kubernetes waits
-// five minutes; a template that says otherwise is left alone. The deletion is how the operator hears that the node is lost.
+// tolerateLostNode has the control plane delete the pod when its node has not answered for a leaseDuration, where Kubernetes
+// waits five minutes; a template that says otherwise is left alone. The deletion is how the operator hears that the node is lost.
 func tolerateLostNode(pod *corev1.PodSpec, leaseDuration v1alpha1.Duration) error {
 	wait, err := seconds("spec.leaseDuration", leaseDuration)
 	if err != nil {

@@ -29,12 +29,7 @@ func TestAFailedReportIsTriedAgainAndSaysWhatStartedIt(t *testing.T) {
 		t.Fatalf("attempts: %+v", ended.Status.Attempts)
 	}
 	first, second := ended.Status.Attempts[0], ended.Status.Execution
-	if first.Reason != v1alpha1.ReasonPodFailed || first.ExitCode == nil || *first.ExitCode != 1 {
-		t.Errorf("the first attempt: %+v", first)
-	}
-	if second.RetryOf != first.ExecutionID || second.Attempt != 2 || second.Token <= first.Token {
-		t.Errorf("the second attempt: %+v", second)
-	}
+	checkSecondAttempt(t, &first, second)
 	for pod, want := range map[string]string{first.Pod: trigger + " ", second.Pod: trigger + " " + first.ExecutionID} {
 		if logs := strings.TrimSuffix(kubectl(t, "logs", pod), "\n"); logs != want {
 			t.Errorf("pod %s said %q, want %q", pod, logs, want)
@@ -45,6 +40,16 @@ func TestAFailedReportIsTriedAgainAndSaysWhatStartedIt(t *testing.T) {
 		t.Errorf("trigger in the status (-want +got): %v\n%s", err, diff)
 	}
 	checkEvents(t, "retried", v1alpha1.EventReportRetrying, v1alpha1.EventReportSucceeded)
+}
+
+func checkSecondAttempt(t *testing.T, first *v1alpha1.Attempt, second *v1alpha1.Execution) {
+	t.Helper()
+	if first.Reason != v1alpha1.ReasonPodFailed || first.ExitCode == nil || *first.ExitCode != 1 {
+		t.Errorf("the first attempt: %+v", first)
+	}
+	if second.RetryOf != first.ExecutionID || second.Attempt != 2 || second.Token <= first.Token {
+		t.Errorf("the second attempt: %+v", second)
+	}
 }
 
 func TestEachWayToDieHasItsReasonAndIsFollowedByAnotherAttempt(t *testing.T) {

@@ -59,7 +59,8 @@ func steal(t *testing.T, key string) {
 	t.Cleanup(func() { // the next run on this cluster asks for the same lease
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, stderr, err := tryKubectl(ctx, "", "-n", operatorNamespace, "exec", "deploy/redis", "--", "redis-cli", "DEL", key); err != nil {
+		_, stderr, err := tryKubectl(ctx, "", "-n", operatorNamespace, "exec", "deploy/redis", "--", "redis-cli", "DEL", key)
+		if err != nil {
 			t.Errorf("take the thief's key out: %v\n%s", err, stderr)
 		}
 	})

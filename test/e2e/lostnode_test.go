@@ -31,9 +31,10 @@ func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 	signalKubelet(t, "STOP")
 	t.Cleanup(func() { signalKubelet(t, "CONT") })
 	// Without a time the disruption controller takes the condition for stale, and takes it back.
-	kubectl(t, "patch", "pod", running.Status.Execution.Pod, "--subresource=status", "-p", fmt.Sprintf(
-		`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager","lastTransitionTime":%q}]}}`,
-		time.Now().UTC().Format(time.RFC3339)))
+	condition := fmt.Sprintf(`{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager","lastTransitionTime":%q}`,
+		time.Now().UTC().Format(time.RFC3339))
+	kubectl(t, "patch", "pod", running.Status.Execution.Pod, "--subresource=status", "-p",
+		`{"status":{"conditions":[`+condition+`]}}`)
 	kubectl(t, "delete", "pod", running.Status.Execution.Pod, "--wait=false")
 	waitFor(t, "lost", state{"told that the stop is not confirmed", 20 * time.Second, func(rj *v1alpha1.ReportJob) bool {
 		return meta.IsStatusConditionPresentAndEqual(rj.Status.Conditions, v1alpha1.ConditionStopConfirmed, metav1.ConditionUnknown)
@@ -57,8 +58,8 @@ func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 
 func signalKubelet(t *testing.T, signal string) {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(root, "hack/cluster/cluster"), "signal", "kubelet", signal)
-	out, err := cmd.CombinedOutput()
+	ctx := context.WithoutCancel(t.Context()) // a kubelet must not stay frozen
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster/cluster"), "signal", "kubelet", signal).CombinedOutput()
 	if err != nil {
 		t.Errorf("SIG%s to the kubelet: %v\n%s", signal, err, out)
 	}

@@ -36,7 +36,8 @@ func TestReportRunsUnderItsLeaseAndGivesItBack(t *testing.T) {
 		t.Errorf("the lease is still in Redis after the report: EXISTS says %s", got)
 	}
 	wantEnv := "LEASEHOLD_ATTEMPT=1\nLEASEHOLD_EXECUTION_ID=" + execution.ID + "\nLEASEHOLD_FENCING_TOKEN=" + execution.Token +
-		"\nLEASEHOLD_JOB_ID=success\nLEASEHOLD_LEASE_KEY=" + execution.LeaseKey + "\nLEASEHOLD_OCCURRENCE=\nLEASEHOLD_RETRY_OF=\nLEASEHOLD_TRIGGER=\ndone\n"
+		"\nLEASEHOLD_JOB_ID=success\nLEASEHOLD_LEASE_KEY=" + execution.LeaseKey +
+		"\nLEASEHOLD_OCCURRENCE=\nLEASEHOLD_RETRY_OF=\nLEASEHOLD_TRIGGER=\ndone\n"
 	if diff := cmp.Diff(wantEnv, logs()); diff != "" {
 		t.Errorf("what the report could know of its lease (-want +got):\n%s", diff)
 	}
