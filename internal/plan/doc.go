@@ -26,17 +26,21 @@
 // # States and who moves them
 //
 // The phases are for people; what the rules look at is set or unset once: execution, stop, stop.confirmedAt, completion and
-// the condition Finished, in this order, never back. Only an execution that never had a Job goes away again, with its stop.
+// the condition Finished, in this order, never back. An execution that never had a Job goes away again, with its stop; one that
+// ended without success goes among the attempts, with its stop and its completion, when another attempt follows.
 //
 //	            AcquireLease          CreateJob            kubelet               RecordOutcome      FinishReport
 //	Pending ──► Waiting ──────► Starting ───────► Starting ───────► Running ──────────────► Completing ────► Succeeded
-//	   │           │            (execution        (Job exists)         │                   (completion         or Failed
-//	   │           │             written)             │                │                    written)
-//	   │           │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲
-//	   │           ▼                          │ LeaseLost, OwnershipUncertain, Deleted,        │ ConfirmStop
-//	   │        Skipped                       ▼ MaxRuntimeExceeded, JobDisturbed, GiveWay      │
-//	   └── LetGo (deleted)                Stopping (stop written) ──── Stop, again and again ──┘
-//	                                          └──── GiveBackUnused (there never was a Job) ────► Waiting
+//	 │  ▲          │            (execution        (Job exists)         │                   (completion    │    or Failed
+//	 │  │          │             written)             │                │                    written)      │       │
+//	 │  │          │ GiveUpWaiting    └───────┬───────┴────────────────┘                       ▲          │       │ ExpireFinished
+//	 │  │          ▼ or Skip                  │ LeaseLost, OwnershipUncertain, Deleted,        │          │       ▼
+//	 │  │       Skipped                       │ ForceReleased, Suspend, NodeLost,              │ ConfirmStop    gone
+//	 │  │                                     ▼ MaxRuntimeExceeded, JobDisturbed, GiveWay      │ or Supersede
+//	 │  │                                 Stopping (stop written) ──── Stop, again and again ──┘          │
+//	 │  │                                     └──── GiveBackUnused (there never was a Job) ────► Waiting  │
+//	 │  └────────────── BackOff, StaySuspended ◄───────────── another attempt follows (Verdict) ──────────┘
+//	 └── LetGo (deleted)
 //
 // # Scenarios
 //
@@ -78,6 +82,18 @@
 // H. A lease that goes before the Job was created: LeaseLost or OwnershipUncertain records the stop, and since there never was a
 // Job, GiveBackUnused takes the execution back. Nothing ran, and the report waits for another lease.
 //
+// I. An attempt that fails, is evicted, loses its lease or its node: its completion is recorded and its lease dealt with as in A or
+// B, and Verdict reads off what is recorded whether another one follows. Then the same write that would finish the report puts the
+// execution among the attempts. BackOff waits; AcquireLease asks anew, for a higher token. If the end of the old process is not
+// proven, its lease runs out by itself first, and Redis is the judge of that.
+//
+// J. A report that is suspended: Suspend, Stop, ConfirmStop and FinishReport as in B, and then StaySuspended, which asks for nothing
+// until spec.suspend is false. Nothing is counted.
+//
+// K. A node that does not answer. The control plane deletes the pod (NodeLost), and nobody confirms its end. With lostNode Wait the
+// stop goes on being carried out, StopConfirmed is Unknown and says what a person can do. With FenceAndTakeOver, or when a person
+// vouches for the end by its token, Supersede records that the proof is given up; nobody waits for what is left of that token.
+//
 // # What is recorded before it is done
 //
 //   - The execution, and then the finalizer, before the Job exists: the reconcile that acquires creates nothing.
@@ -88,7 +104,10 @@
 //
 //	situation                                        renewed             afterwards
 //	Starting, Running, pod terminating by itself     yes                 -
-//	stop: Deleted, MaxRuntime, JobDisturbed, Vanished until confirmed     released, if every process is proven gone
+//	stop: Deleted, MaxRuntime, JobDisturbed,
+//	Vanished, Suspended, NodeLost with Wait          until confirmed     released, if every process is proven gone
+//	stop: NodeLost with FenceAndTakeOver             no                  runs out
+//	stop: ForceReleased                              until superseded    released
 //	stop: LeaseLost                                  no                  nothing to release
 //	stop: OwnershipUncertain                         no                  released, if every process is proven gone
 //	stopped before it had a Job                      no                  released
@@ -109,8 +128,9 @@
 //     an overlap of at most the time the stop takes;
 //   - no pod vanishes from the API while its process lives on (forced deletion, a Node object removed too early);
 //     the lease then runs out by itself, unless its Job made two pods of which nobody ever saw that one;
+//   - no token is superseded while its process lives, by lostNode FenceAndTakeOver or a person who was wrong;
 //   - no request to create a Job takes effect after the lease under which it was sent has ended, or after the end of its
 //     execution was recorded. Only a second operator that was held up between its live read and its request can do that.
 //
-// In these three cases the older report is found and stopped; its writes are for the destination to refuse, by the token.
+// In these cases the older report is found and stopped; its writes are for the destination to refuse, by the token.
 package plan
