@@ -34,15 +34,11 @@ const (
 	probeInterval = 5 * time.Second
 	// fitnessInterval is how often Redis is tested, as often as the store does it for a lease that is asked for.
 	fitnessInterval = time.Minute
-	// maxSilence is how long a lease is renewed without a word from the reconciler, which vouches for every running report once
-	// a minute: five times that, so that a slow API server costs no lease.
-	maxSilence = 5 * time.Minute
 	// shutdownTimeout bounds the wait for what is under way at the end; it fits into the grace period of the Deployment.
 	shutdownTimeout = 5 * time.Second
 )
 
-// run builds the manager and serves until the context ends or leadership is lost. The process must end right after it: what
-// leads no longer must not act any longer.
+// run builds the manager and serves until the context ends.
 func run(ctx context.Context, opts options) error {
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts.log)))
 	log := ctrl.Log.WithName("manager")
@@ -58,7 +54,7 @@ func run(ctx context.Context, opts options) error {
 			log.Error(err, "close the connections to Redis")
 		}
 	}()
-	parts := parts{store: store, hints: hints, leadership: leadership, clock: ticking}
+	parts := parts{store: store, hints: hints, leadership: leadership, clock: ticking, maxSilence: opts.maxStale}
 	if parts.sharedKeys, err = controller.ParseSharedLeaseKeys(opts.sharedKeys); err != nil {
 		return err
 	}
@@ -75,15 +71,10 @@ func newManager(opts options, ticking *leaseclock.Clock) (manager.Manager, *cont
 		return nil, nil, fmt.Errorf("no way to the API server (in a pod there is one; elsewhere give --kubeconfig): %w", err)
 	}
 	managed := ctrl.Options{
-		Scheme:                        runtime.NewScheme(),
-		Metrics:                       metricsserver.Options{BindAddress: opts.metricsAddress},
-		HealthProbeBindAddress:        opts.healthAddress,
-		LeaderElection:                opts.leaderElect,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 new(controller.LeaderLeaseDuration),
-		RenewDeadline:                 new(controller.LeaderRenewDeadline),
-		RetryPeriod:                   new(controller.LeaderRetryPeriod),
-		GracefulShutdownTimeout:       new(shutdownTimeout),
+		Scheme:                  runtime.NewScheme(),
+		Metrics:                 metricsserver.Options{BindAddress: opts.metricsAddress},
+		HealthProbeBindAddress:  opts.healthAddress,
+		GracefulShutdownTimeout: new(shutdownTimeout),
 	}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(managed.Scheme); err != nil {
@@ -99,8 +90,8 @@ func newManager(opts options, ticking *leaseclock.Clock) (manager.Manager, *cont
 		if err != nil {
 			return nil, nil, err
 		}
+		// The manager itself elects nobody: it would end with its leadership, and with it the renewals.
 		leadership = controller.NewLeadership(lock, controller.LeaderLeaseDuration, ticking)
-		managed.LeaderElectionResourceLockInterface = leadership
 	}
 	mgr, err := ctrl.NewManager(config, managed)
 	return mgr, leadership, err
@@ -126,6 +117,7 @@ type parts struct {
 	leadership *controller.Leadership
 	clock      *leaseclock.Clock
 	sharedKeys controller.SharedLeaseKeys
+	maxSilence time.Duration
 }
 
 // assemble puts the operator's parts into the manager. None of them needs Redis to be there.
@@ -134,7 +126,7 @@ func (p parts) assemble(ctx context.Context, mgr manager.Manager) error {
 	measures := controller.NewMetrics(metrics.Registry, version)
 	renewals := ctrl.Log.WithName("renewals")
 	engine := renewal.New(renewal.Options{
-		Store: p.store, Notify: signals.Changed, Observe: measures.Renewed, Clock: p.clock, MaxSilence: maxSilence,
+		Store: p.store, Notify: signals.Changed, Observe: measures.Renewed, Clock: p.clock, MaxSilence: p.maxSilence,
 		Report: func(err error) { renewals.Error(err, "a renewal went wrong in a way it must not; the others go on") },
 	})
 	if err := metrics.Registry.Register(controller.NewLeaseCollector(engine)); err != nil {

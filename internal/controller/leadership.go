@@ -57,6 +57,16 @@ func (l *Leadership) MayAct() bool {
 	return l.leads && l.clock.Elapsed()-l.confirmed < l.trust
 }
 
+// leadsUnconfirmed says that this process leads as far as it knows, and that this is not confirmed.
+func (l *Leadership) leadsUnconfirmed() bool {
+	if l == nil || l.MayAct() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leads
+}
+
 // Get reads who leads.
 func (l *Leadership) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)

@@ -175,6 +175,15 @@ func (m *Metrics) sawPhase(name types.NamespacedName, phase v1alpha1.Phase) {
 	}
 }
 
+// follow empties the count: that of the replica that leads is the one that is right.
+func (m *Metrics) follow() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.phases {
+		m.leave(name)
+	}
+}
+
 // dismiss takes a ReportJob that is gone out of the count.
 func (m *Metrics) dismiss(name types.NamespacedName) {
 	m.mu.Lock()

@@ -68,7 +68,9 @@ func (r *ReportJobReconciler) repeatReleases(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			r.repeatReleasesOnce(ctx)
+			if r.Leadership.MayAct() {
+				r.repeatReleasesOnce(ctx)
+			}
 		}
 	}
 }

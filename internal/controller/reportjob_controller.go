@@ -68,7 +68,7 @@ type ReportJobReconciler struct {
 // Reconcile takes a ReportJob one step further, or finds that there is nothing to do.
 func (r *ReportJobReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	if !r.Leadership.MayAct() {
-		return quietly(errNotLeading)
+		return r.follow(ctx, request.NamespacedName)
 	}
 	reportJob, err := r.get(ctx, request.NamespacedName)
 	if reportJob == nil {

@@ -90,6 +90,12 @@ func (r *ReportJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // addRunnables adds what goes on beside the reconciles of the leader.
 func (r *ReportJobReconciler) addRunnables(mgr ctrl.Manager, signals *Signals) error {
 	r.wake = signals.Notify
+	if r.Leadership != nil {
+		election := &Election{Leadership: r.Leadership, Log: r.Log, Elected: r.LookAtAll, Lost: r.Metrics.follow}
+		if err := mgr.Add(election); err != nil {
+			return err
+		}
+	}
 	err := mgr.Add(manager.RunnableFunc(r.repeatReleases))
 	if err != nil || r.Hints == nil {
 		return err

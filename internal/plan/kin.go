@@ -84,6 +84,23 @@ func HoldsLease(reportJob *v1alpha1.ReportJob) bool {
 		!meta.IsStatusConditionTrue(reportJob.Status.Conditions, v1alpha1.ConditionFinished)
 }
 
+// KeepsLease says that a ReportJob runs, or is being stopped, under the lease of an owner and a token, and that this one is to be
+// renewed: for a replica that does not lead and only reads what the leader has written down.
+func KeepsLease(reportJob *v1alpha1.ReportJob, owner, token string) bool {
+	status := &reportJob.Status
+	if !HoldsLease(reportJob) || status.Execution.Owner != owner || status.Execution.Token != token {
+		return false
+	}
+	return status.Completion == nil && (status.Stop == nil || !letsLapse(reportJob))
+}
+
+// letsLapse says that the lease of a stopped execution is not renewed: it cannot be relied on, or it shall be another's.
+func letsLapse(reportJob *v1alpha1.ReportJob) bool {
+	reason := reportJob.Status.Stop.Reason
+	fenced := reason == v1alpha1.ReasonNodeLost && reportJob.Spec.LostNode == v1alpha1.LostNodeFenceAndTakeOver
+	return fenced || ownershipEnded(reason)
+}
+
 func siblingIn(other *v1alpha1.ReportJob) Sibling {
 	status := &other.Status
 	return Sibling{

@@ -184,8 +184,7 @@ func (m *matter) deleteAll() []Action {
 // keepOrHalt is what a stop wants of the engine.
 func (m *matter) keepOrHalt() []Action {
 	phase := m.Lease.phase()
-	fenced := m.stop.Reason == v1alpha1.ReasonNodeLost && m.ReportJob.Spec.LostNode == v1alpha1.LostNodeFenceAndTakeOver
-	if fenced || ownershipEnded(m.stop.Reason) {
+	if letsLapse(m.ReportJob) {
 		if phase == LeaseUntracked || phase == LeaseHalted {
 			return nil
 		}
