@@ -69,7 +69,7 @@ fmt: ## Format the code and order its imports.
 
 .PHONY: vet
 vet: ## Run go vet.
-	go vet ./... && go vet -tags e2e,topologies ./test/...
+	go vet ./... && go vet -tags e2e,outages,topologies ./test/...
 
 .PHONY: lint
 lint: ## Run the linters on every module.
@@ -100,6 +100,10 @@ test: test-setup ## Run unit tests, and those on a real redis-server and a real 
 .PHONY: test-e2e
 test-e2e: cluster-up dist/image.tar build-installer ## Run the end-to-end tests on the local cluster.
 	IMG=$(IMG) go test -tags e2e -count 1 -timeout 20m -v ./test/e2e $(E2E_ARGS)
+
+.PHONY: test-outages
+test-outages: cluster-up dist/image.tar build-installer ## Let 100 reports outlive their leader, a rollout and 5 minutes without an API server (15 minutes).
+	IMG=$(IMG) go test -tags e2e,outages -count 1 -timeout 40m -v ./test/e2e -run TestAHundredReports
 
 .PHONY: test-cluster
 test-cluster: ## Check the local cluster itself: what it promises, and that it leaves nothing behind.

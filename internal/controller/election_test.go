@@ -47,8 +47,8 @@ func (l *storedLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, [
 	return &record, []byte(record.HolderIdentity + record.RenewTime.String()), nil
 }
 
-func (l *storedLock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Update(context.Background(), record)
+func (l *storedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
 }
 
 func (l *storedLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/leasehold-dev/leasehold/internal/plan"
 )
 
-// follow is what a replica does that does not lead: it decides and writes nothing, and renews no lease any more of which the leader
-// has written down that it is to end. It vouches for none either, so that a replica that hears nothing from the API server renews
-// for as long as its evidence is good, and no longer; see renewal.Options.MaxSilence.
+// follow is what a replica does that does not lead: it decides and writes nothing, and renews no lease any more of which the
+// leader has written down that it is to end. It vouches for none either, so that a replica that hears nothing from the API
+// server renews for as long as its evidence is good, and no longer; see renewal.Options.MaxSilence.
 func (r *ReportJobReconciler) follow(ctx context.Context, name types.NamespacedName) (ctrl.Result, error) {
 	var reportJob v1alpha1.ReportJob
 	err := r.Client.Get(ctx, name, &reportJob)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,22 +20,30 @@ import (
 // series returns the value of every series of a registry by its name and its one label's value; of a histogram, its count.
 func series(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
+	values := map[string]float64{}
+	gather(t, registry, func(name string, metric *dto.Metric) {
+		values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+			float64(metric.GetHistogram().GetSampleCount())
+	})
+	return values
+}
+
+// gather visits every series of a registry by its name and its one label's value.
+func gather(t *testing.T, registry *prometheus.Registry, visit func(name string, metric *dto.Metric)) {
+	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			name := family.GetName()
 			for _, label := range metric.GetLabel() {
 				name += "/" + label.GetValue()
 			}
-			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
-				float64(metric.GetHistogram().GetSampleCount())
+			visit(name, metric)
 		}
 	}
-	return values
 }
 
 func TestMetricsExistFromTheStartUnderTheirNames(t *testing.T) {
@@ -150,21 +159,11 @@ func TestTimesAreReadOffTheStatus(t *testing.T) {
 // sums are those of the histograms that observed something.
 func sums(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	values := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range metric.GetLabel() {
-				name += "/" + label.GetValue()
-			}
-			if metric.GetHistogram().GetSampleCount() > 0 {
-				values[name] = metric.GetHistogram().GetSampleSum()
-			}
+	gather(t, registry, func(name string, metric *dto.Metric) {
+		if metric.GetHistogram().GetSampleCount() > 0 {
+			values[name] = metric.GetHistogram().GetSampleSum()
 		}
-	}
+	})
 	return values
 }

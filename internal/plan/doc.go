@@ -82,17 +82,18 @@
 // H. A lease that goes before the Job was created: LeaseLost or OwnershipUncertain records the stop, and since there never was a
 // Job, GiveBackUnused takes the execution back. Nothing ran, and the report waits for another lease.
 //
-// I. An attempt that fails, is evicted, loses its lease or its node: its completion is recorded and its lease dealt with as in A or
-// B, and Verdict reads off what is recorded whether another one follows. Then the same write that would finish the report puts the
-// execution among the attempts. BackOff waits; AcquireLease asks anew, for a higher token. If the end of the old process is not
-// proven, its lease runs out by itself first, and Redis is the judge of that.
+// I. An attempt that fails, is evicted, loses its lease or its node: its completion is recorded and its lease dealt with as in A
+// or B, and Verdict reads off what is recorded whether another one follows. Then the same write that would finish the report
+// puts the execution among the attempts. BackOff waits; AcquireLease asks anew, for a higher token. If the end of the old
+// process is not proven, its lease runs out by itself first, and Redis is the judge of that.
 //
-// J. A report that is suspended: Suspend, Stop, ConfirmStop and FinishReport as in B, and then StaySuspended, which asks for nothing
-// until spec.suspend is false. Nothing is counted.
+// J. A report that is suspended: Suspend, Stop, ConfirmStop and FinishReport as in B, and then StaySuspended, which asks for
+// nothing until spec.suspend is false. Nothing is counted.
 //
-// K. A node that does not answer. The control plane deletes the pod (NodeLost), and nobody confirms its end. With lostNode Wait the
-// stop goes on being carried out, StopConfirmed is Unknown and says what a person can do. With FenceAndTakeOver, or when a person
-// vouches for the end by its token, Supersede records that the proof is given up; nobody waits for what is left of that token.
+// K. A node that does not answer. The control plane deletes the pod (NodeLost), and nobody confirms its end. With lostNode Wait
+// the stop goes on being carried out, StopConfirmed is Unknown and says what a person can do. With FenceAndTakeOver, or when a
+// person vouches for the end by its token, Supersede records that the proof is given up; nobody waits for what is left of that
+// token.
 //
 // # What is recorded before it is done
 //

@@ -17,7 +17,7 @@ import (
 )
 
 // The test freezes the kubelet, so it runs alone: it does not call t.Parallel. It is done before the control plane takes the node
-// for lost, 40 s later, and does itself what that would do to the pod.
+// for lost, which is 20 s later on the local cluster, and does itself what that would do to the pod.
 
 func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 	const timing = `
@@ -28,8 +28,8 @@ func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 		script: "[ $LEASEHOLD_ATTEMPT = 2 ] && exit 0; " + stubbornScript}.manifest())
 	running := waitForPhase(t, "lost", v1alpha1.PhaseRunning, time.Minute)
 	process := watchProcess(t, containerID(t, podOf(t, running)))
-	signalKubelet(t, "STOP")
-	t.Cleanup(func() { signalKubelet(t, "CONT") })
+	signalPart(t, "kubelet", "STOP")
+	t.Cleanup(func() { signalPart(t, "kubelet", "CONT") })
 	// Without a time the disruption controller takes the condition for stale, and takes it back.
 	condition := fmt.Sprintf(`{"type":"DisruptionTarget","status":"True","reason":"DeletionByTaintManager","lastTransitionTime":%q}`,
 		time.Now().UTC().Format(time.RFC3339))
@@ -50,17 +50,18 @@ func TestAPodOfALostNodeIsWaitedForAndSupersededOnRequest(t *testing.T) {
 		first.Token >= second.Status.Execution.Token {
 		t.Errorf("the first attempt: %+v, the second: %+v", first, second.Status.Execution)
 	}
-	signalKubelet(t, "CONT")
+	signalPart(t, "kubelet", "CONT")
 	waitForPhase(t, "lost", v1alpha1.PhaseSucceeded, time.Minute)
 	process.death(t, 30*time.Second)
 	checkEvents(t, "lost", v1alpha1.EventStopUnconfirmed, v1alpha1.EventTokenSuperseded, v1alpha1.EventReportRetrying)
 }
 
-func signalKubelet(t *testing.T, signal string) {
+// signalPart sends a signal to a part of the cluster.
+func signalPart(t *testing.T, part, signal string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // a kubelet must not stay frozen
-	out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster/cluster"), "signal", "kubelet", signal).CombinedOutput()
+	ctx := context.WithoutCancel(t.Context()) // what is frozen must not stay so
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "hack/cluster/cluster"), "signal", part, signal).CombinedOutput()
 	if err != nil {
-		t.Errorf("SIG%s to the kubelet: %v\n%s", signal, err, out)
+		t.Errorf("SIG%s to %s: %v\n%s", signal, part, err, out)
 	}
 }
