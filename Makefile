@@ -22,7 +22,7 @@ CLUSTER_SH := hack/cluster/cluster
 TOOL := go tool -modfile=hack/tools/go.mod
 LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
 # Nested modules of our own code, held to the same rules.
-MODULES := . hack/image hack/cluster/components test/bench/lease
+MODULES := . hack/image hack/cluster/components hack/tools/kube-api-linter test/bench/lease
 TIDY_MODULES := $(MODULES) hack/tools hack/tools/golangci-lint hack/cluster/kind
 
 ##@ General
@@ -76,12 +76,17 @@ lint: ## Run the linters on every module.
 	@for m in $(MODULES); do \
 	  echo "golangci-lint run ($$m)"; (cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
 
+.PHONY: lint-api
+lint-api: ## Hold the API types to the conventions of the Kubernetes API.
+	go build -C hack/tools/kube-api-linter -o $(CURDIR)/bin/kube-api-linter .
+	bin/kube-api-linter -test=false ./api/...
+
 .PHONY: tidy
 tidy: ## Tidy every module.
 	@for m in $(TIDY_MODULES); do echo "go mod tidy ($$m)"; (cd $$m && go mod tidy); done
 
 .PHONY: verify
-verify: manifests generate tidy lint ## Check that generated files and modules are up to date, and lint.
+verify: manifests generate tidy lint lint-api ## Check that generated files and modules are up to date, and lint.
 	@changed=$$(git status --porcelain -- api config '*go.mod' '*go.sum'); [ -z "$$changed" ] \
 	  || { echo "$$changed"; echo "verify: these files were not up to date: commit what make verify changed"; exit 1; }
 

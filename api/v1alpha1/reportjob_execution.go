@@ -9,12 +9,14 @@ import (
 type Execution struct {
 	// id names this execution; a new one for every attempt.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 
 	// attempt counts the executions of this ReportJob from 1. One that ended before it had a Job does not count.
 	// +required
-	Attempt int32 `json:"attempt"`
+	// +kubebuilder:validation:Minimum=1
+	Attempt int32 `json:"attempt,omitempty"`
 
 	// trigger is what caused the report: spec.trigger.
 	// +optional
@@ -27,19 +29,22 @@ type Execution struct {
 
 	// owner is the 128-bit random value in hex that holds the lease in Redis; never used twice. It is the same as id.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	Owner string `json:"owner"`
+	Owner string `json:"owner,omitempty"`
 
 	// token is the fencing token of the grant, in decimal, below 2^53. Destinations refuse a write that carries a lower
 	// token than one they have seen.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
-	Token string `json:"token"`
+	Token string `json:"token,omitempty"`
 
 	// leaseKey is the Redis key of the lease.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	LeaseKey string `json:"leaseKey"`
+	LeaseKey string `json:"leaseKey,omitempty"`
 
 	// acquiredAt is when the lease was granted, by the operator's clock.
 	// +required
@@ -47,8 +52,9 @@ type Execution struct {
 
 	// job is the name of the Job.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Job string `json:"job"`
+	Job string `json:"job,omitempty"`
 
 	// jobUID is the UID of the Job once it was created.
 	// +optional
@@ -79,8 +85,9 @@ type Stop struct {
 	// reason says why: LeaseLost, OwnershipUncertain, MaxRuntimeExceeded, JobDisturbed, NodeLost, PodVanished, SiblingAlive,
 	// Suspended, ForceReleased or Deleted.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty"`
 
 	// message says in a sentence why.
 	// +optional
@@ -119,7 +126,7 @@ const (
 type Completion struct {
 	// outcome is Succeeded, Failed or Stopped.
 	// +required
-	Outcome Outcome `json:"outcome"`
+	Outcome Outcome `json:"outcome,omitempty"`
 
 	// reason says in one word why.
 	// +optional
@@ -154,17 +161,20 @@ type Completion struct {
 type Attempt struct {
 	// number is the number of the attempt, from 1.
 	// +required
-	Number int32 `json:"number"`
+	// +kubebuilder:validation:Minimum=1
+	Number int32 `json:"number,omitempty"`
 
 	// executionID is the execution.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	ExecutionID string `json:"executionID"`
+	ExecutionID string `json:"executionID,omitempty"`
 
 	// token is its fencing token, in decimal.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
-	Token string `json:"token"`
+	Token string `json:"token,omitempty"`
 
 	// job is the name of its Job.
 	// +optional
@@ -195,7 +205,7 @@ type Attempt struct {
 
 	// outcome is Failed or Stopped.
 	// +required
-	Outcome Outcome `json:"outcome"`
+	Outcome Outcome `json:"outcome,omitempty"`
 
 	// reason says in one word why.
 	// +optional

@@ -32,7 +32,7 @@ type RetryRule struct {
 	// action is Fail: no further attempt; Ignore: another attempt, and this one does not count; or Count: another attempt, unless
 	// maxAttempts is reached.
 	// +required
-	Action RetryAction `json:"action"`
+	Action RetryAction `json:"action,omitempty"`
 
 	// onExitCodes matches the exit code of the report's container: of the first one that ended other than with 0.
 	// +optional
@@ -72,7 +72,7 @@ type RetryReason string
 type OnExitCodes struct {
 	// operator is In or NotIn. A failure without an exit code matches neither.
 	// +required
-	Operator ExitCodeOperator `json:"operator"`
+	Operator ExitCodeOperator `json:"operator,omitempty"`
 
 	// values are the exit codes.
 	// +required
@@ -81,7 +81,7 @@ type OnExitCodes struct {
 	// +kubebuilder:validation:MaxItems=255
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=255
-	Values []int32 `json:"values"`
+	Values []int32 `json:"values,omitempty"`
 }
 
 // ExitCodeOperator says whether the values are those that match.

@@ -122,8 +122,9 @@ type Transition struct {
 
 	// event names the step, as in the log line: lease_acquired, job_stop_requested, ...
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	Event string `json:"event"`
+	Event string `json:"event,omitempty"`
 
 	// reason says in one word why.
 	// +optional

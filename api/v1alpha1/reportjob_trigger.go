@@ -9,7 +9,7 @@ import "fmt"
 type Trigger struct {
 	// kind is Manual, Schedule, Kafka, Retry or API.
 	// +required
-	Kind TriggerKind `json:"kind"`
+	Kind TriggerKind `json:"kind,omitempty"`
 
 	// by names who or what caused the report: a user, a schedule, a consumer group, a service.
 	// +optional
@@ -71,7 +71,7 @@ type KafkaTrigger struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=249
-	Topic string `json:"topic"`
+	Topic string `json:"topic,omitempty"`
 
 	// partition is the partition.
 	// +required
