@@ -50,7 +50,7 @@ type Execution struct {
 	// +required
 	AcquiredAt metav1.MicroTime `json:"acquiredAt"`
 
-	// job is the name of the Job.
+	// job is the name of the Job, in the namespace of the ReportJob.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -124,7 +124,7 @@ const (
 
 // Completion is how the report ended.
 type Completion struct {
-	// outcome is Succeeded, Failed or Stopped.
+	// outcome is Succeeded, if the report exited 0 under its lease; Failed, if it ended by itself otherwise; or Stopped.
 	// +required
 	Outcome Outcome `json:"outcome,omitempty"`
 
@@ -164,7 +164,7 @@ type Attempt struct {
 	// +kubebuilder:validation:Minimum=1
 	Number int32 `json:"number,omitempty"`
 
-	// executionID is the execution.
+	// executionID names the execution; its Job, pod and log lines carry it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -191,7 +191,7 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// acquiredAt is when its lease was granted.
+	// acquiredAt is when its lease was granted, by the operator's clock.
 	// +required
 	AcquiredAt metav1.MicroTime `json:"acquiredAt"`
 
@@ -203,7 +203,7 @@ type Attempt struct {
 	// +required
 	EndedAt metav1.MicroTime `json:"endedAt"`
 
-	// outcome is Failed or Stopped.
+	// outcome is Failed, if it ended by itself, or Stopped, if the operator ended it.
 	// +required
 	Outcome Outcome `json:"outcome,omitempty"`
 

@@ -3,7 +3,7 @@ package v1alpha1
 // Retry says what happens after an attempt that did not succeed. A new attempt has a new execution ID, a new grant, and so a
 // higher fencing token; it asks for the lease when that of the attempt before is given back or has run out.
 type Retry struct {
-	// maxAttempts is how many attempts may fail before the report has.
+	// maxAttempts is how many attempts may fail before the report has: 1 to 100. Default: 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -11,7 +11,7 @@ type Retry struct {
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 
 	// backoff is the wait before the second attempt. It doubles with every failed attempt, up to 10 minutes or to itself if that
-	// is more.
+	// is more. 0s to 24h. Default: 10s.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || duration(self) <= duration('24h')",message="must be 0s to 24h"
@@ -38,7 +38,7 @@ type RetryRule struct {
 	// +optional
 	OnExitCodes *OnExitCodes `json:"onExitCodes,omitempty"`
 
-	// onReasons matches the reason of the completion.
+	// onReasons matches the reason of the completion, if it is one of these.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -74,7 +74,7 @@ type OnExitCodes struct {
 	// +required
 	Operator ExitCodeOperator `json:"operator,omitempty"`
 
-	// values are the exit codes.
+	// values are the exit codes, 0 to 255; with operator In 0 is none of them.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -31,11 +31,12 @@ const (
 
 // ReportJobStatus is what the operator saw and did. It is written on transitions only, never per renewal.
 type ReportJobStatus struct {
-	// observedGeneration is the metadata.generation this status speaks of.
+	// observedGeneration is the metadata.generation this status speaks of; a lower one says that a change is not seen yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase sums the ReportJob up in one word; the conditions are the truth.
+	// phase sums the ReportJob up in one word, from Pending, Waiting, Starting and Running to Succeeded, Failed or Skipped; the
+	// conditions are the truth.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
@@ -70,7 +71,8 @@ type ReportJobStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	LastToken string `json:"lastToken,omitempty"`
 
-	// conditions are the truth about the ReportJob.
+	// conditions are the truth about the ReportJob: StoreReachable, LeaseHeld, Guarded, OwnershipUncertain, StopRequested,
+	// StopConfirmed, Suspended and Finished, each from the first decision that concerns it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

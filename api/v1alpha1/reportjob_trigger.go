@@ -67,18 +67,18 @@ const (
 
 // KafkaTrigger names a message.
 type KafkaTrigger struct {
-	// topic is the topic.
+	// topic is the topic that the message is in.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=249
 	Topic string `json:"topic,omitempty"`
 
-	// partition is the partition.
+	// partition is the partition of the topic, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Partition int32 `json:"partition"`
 
-	// offset is the offset.
+	// offset is the place of the message in its partition, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Offset int64 `json:"offset"`

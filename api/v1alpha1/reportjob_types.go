@@ -83,33 +83,35 @@ type ReportJobSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`
 	LeaseKey string `json:"leaseKey,omitempty"`
 
-	// leaseDuration is how long the lease lives without a renewal, and so how long a crashed report blocks the next one.
+	// leaseDuration is how long the lease lives without a renewal, and so how long a crashed report blocks the next one. 5s to 24h;
+	// 80% of it must be at least 2 x renewalInterval + stopGracePeriod + 2s. Default: 30s.
 	// +optional
 	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('5s') && duration(self) <= duration('24h'))",message="must be 5s to 24h"
 	LeaseDuration Duration `json:"leaseDuration,omitempty"`
 
 	// renewalInterval is how often the lease is renewed while the report is healthy. "0s" never renews: then maxRuntime
-	// and stopGracePeriod must fit into the lease.
+	// and stopGracePeriod must fit into the lease. Otherwise 250ms to a third of leaseDuration. Default: 5s.
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || duration(self) == duration('0s') || duration(self) >= duration('250ms')",message="must be 0s, which never renews, or at least 250ms"
 	RenewalInterval Duration `json:"renewalInterval,omitempty"`
 
-	// maxRuntime bounds the report even if every renewal succeeds.
+	// maxRuntime bounds the report, from the grant of the lease on, even if every renewal succeeds. At least leaseDuration, at most
+	// 168h. Default: 20m.
 	// +optional
 	// +kubebuilder:default="20m"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('1s') && duration(self) <= duration('168h'))",message="must be 1s to 168h"
 	MaxRuntime Duration `json:"maxRuntime,omitempty"`
 
-	// stopGracePeriod is the time from SIGTERM to SIGKILL when the report is stopped, in whole seconds.
+	// stopGracePeriod is the time from SIGTERM to SIGKILL when the report is stopped, in whole seconds: 1s to 1h. Default: 10s.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('1s') && duration(self) <= duration('1h') && duration(self).getMilliseconds() % 1000 == 0)",message="must be 1s to 1h in whole seconds"
 	StopGracePeriod Duration `json:"stopGracePeriod,omitempty"`
 
 	// renewalTimeout is how long after a renewal was due its confirmation may be missing before ownership counts as
-	// uncertain and the report is stopped. Unset: until the stop must begin for the report to end within its lease.
+	// uncertain and the report is stopped: 100ms to 24h. Unset: until the stop must begin for the report to end within its lease.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('100ms') && duration(self) <= duration('24h'))",message="must be 100ms to 24h"
 	RenewalTimeout *Duration `json:"renewalTimeout,omitempty"`
@@ -125,7 +127,8 @@ type ReportJobSpec struct {
 	Retry Retry `json:"retry,omitzero"`
 
 	// lostNode says what happens when the node of the report's pod does not answer, so that nobody can prove that the report has
-	// ended. It may be changed while that is so.
+	// ended. Wait keeps the lease until the end is proven; FenceAndTakeOver lets it run out and goes on with a higher token, which
+	// is safe only where the destination refuses the old one. It may be changed while that is so. Default: Wait.
 	// +optional
 	// +kubebuilder:default=Wait
 	LostNode LostNodePolicy `json:"lostNode,omitempty"`
@@ -136,17 +139,18 @@ type ReportJobSpec struct {
 	Trigger *Trigger `json:"trigger,omitempty"`
 
 	// suspend keeps the report from starting. A report that runs is stopped, with its grace period; it runs again from the
-	// beginning when suspend is false again, and that stop does not count as a failed attempt.
+	// beginning when suspend is false again, and that stop does not count as a failed attempt. Default: false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlSecondsAfterFinished is how many seconds after its end the ReportJob is deleted, with its Jobs and pods. Unset: never.
+	// ttlSecondsAfterFinished is how many seconds after its end the ReportJob is deleted, with its Jobs and pods. At least 0,
+	// which is at once. Unset: never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// guard says who stops a report whose lease is gone. Off: the operator alone. Write it in quotes: YAML reads a bare Off
-	// as false.
+	// guard says who stops a report whose lease is gone. Off, the default: the operator alone. Write it in quotes: YAML
+	// reads a bare Off as false.
 	// +optional
 	// +kubebuilder:default=Off
 	Guard GuardMode `json:"guard,omitempty"`
@@ -188,12 +192,13 @@ type ReportJobSpec struct {
 // Contention is what a ReportJob does while another execution holds its lease.
 type Contention struct {
 	// policy is Wait, which waits for the lease, or Skip, which ends the ReportJob with phase Skipped and the name of the holder.
-	// A report that has run already, and is to run again, always waits.
+	// A report that has run already, and is to run again, always waits. Default: Wait.
 	// +optional
 	// +kubebuilder:default=Wait
 	Policy ContentionPolicy `json:"policy,omitempty"`
 
-	// timeout bounds the wait; after it the ReportJob ends with reason WaitTimeout: Skipped if it never ran, else Failed.
+	// timeout bounds the wait; after it the ReportJob ends with reason WaitTimeout: Skipped if it never ran, else Failed. 0s to
+	// 168h. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,9}(ms|s)|[0-9]{1,5}[mh])+$') || (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="must be 0s to 168h"

@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +104,34 @@ func requireDescriptions(t *testing.T, path string, s schema) {
 		}
 		requireDescriptions(t, path+name+".", field)
 		requireDescriptions(t, path+name+"[].", field.at("items"))
+	}
+}
+
+func TestEveryFieldOfTheSpecSaysItsDefaultAndItsBounds(t *testing.T) {
+	t.Parallel()
+	spec := schemaOf(t, readCRD(t)).at("properties", "spec")
+	delete(spec.at("properties"), "jobTemplate")
+	requireNumbers(t, "spec.", spec)
+}
+
+// requireNumbers demands of each field what kubectl explain does not show by itself. A struct's default is that of its fields.
+func requireNumbers(t *testing.T, path string, s schema) {
+	t.Helper()
+	for name, property := range s.at("properties") {
+		field := schema(property.(map[string]any))
+		text, _ := field["description"].(string)
+		for _, keyword := range []string{"default", "minimum", "maximum"} {
+			value, isSet := field[keyword]
+			if _, isStruct := value.(map[string]any); isSet && !isStruct && !strings.Contains(text, fmt.Sprint(value)) {
+				t.Errorf("the description of %s%s does not say its %s, %v", path, name, keyword, value)
+			}
+		}
+		isDuration := strings.Contains(fmt.Sprint(field["pattern"]), "ms|s")
+		if isDuration && len(regexp.MustCompile(`\b[0-9]+(ms|s|m|h)\b`).FindAllString(text, -1)) < 2 {
+			t.Errorf("the description of %s%s does not say from when to when it may be", path, name)
+		}
+		requireNumbers(t, path+name+".", field)
+		requireNumbers(t, path+name+"[].", field.at("items"))
 	}
 }
 
