@@ -75,8 +75,14 @@ func (k *kin) namespace() string {
 	return k.of.Namespace
 }
 
+// counts says that what is in a namespace can have the lease. Where a leaseKey is not allowed, nothing ever gets it, and whatever
+// claims to have it there is somebody's attempt to stand in the way.
+func (k *kin) counts(namespace string) bool {
+	return k.SharedLeaseKeys.Allow(namespace, k.of.Spec.LeaseKey)
+}
+
 func (k *kin) add(ctx context.Context, found *v1alpha1.ReportJob) error {
-	if !plan.SharesLease(found, k.of) {
+	if !plan.SharesLease(found, k.of) || !k.counts(found.Namespace) {
 		return nil
 	}
 	if k.written.isOlder(found) {
@@ -107,7 +113,9 @@ func (k *kin) readLive(ctx context.Context) error {
 	known := k.others
 	k.others = nil
 	for i := range live.Items {
-		k.others = append(k.others, &live.Items[i])
+		if k.counts(live.Items[i].Namespace) {
+			k.others = append(k.others, &live.Items[i])
+		}
 	}
 	for _, other := range known {
 		if !plan.HoldsLease(other) {
@@ -182,7 +190,7 @@ func (k *kin) podTraces(pods []corev1.Pod) (traces []plan.Trace, ended map[strin
 func mayStartPods(job *batchv1.Job) bool { return job.DeletionTimestamp == nil && jobEnd(job) == nil }
 
 func (k *kin) isKin(object client.Object) bool {
-	return object.GetAnnotations()[v1alpha1.AnnotationLeaseKey] == leaseOf(k.of).LeaseKey()
+	return object.GetAnnotations()[v1alpha1.AnnotationLeaseKey] == leaseOf(k.of).LeaseKey() && k.counts(object.GetNamespace())
 }
 
 func (k *kin) trace(object client.Object) plan.Trace {

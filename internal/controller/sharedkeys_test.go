@@ -34,6 +34,30 @@ func TestALeaseKeyIsSharedByTheNamespacesThatMayUseIt(t *testing.T) {
 	elsewhere.expect("second", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
 }
 
+func TestWhatANamespaceMayNotUseStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	f, intruder := newFixture(t), newFixture(t)
+	intruder.store = f.store
+	intruder.start()
+	key := "group-" + f.namespace
+	keyed := func(r *v1alpha1.ReportJob) { r.Spec.LeaseKey = key }
+	all, err := ParseSharedLeaseKeys("*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.SharedLeaseKeys, err = ParseSharedLeaseKeys(f.namespace + "/group-*"); err != nil {
+		t.Fatal(err)
+	}
+	intruder.SharedLeaseKeys = all // it was allowed once
+	intruder.create("intruder", func(r *v1alpha1.ReportJob) { keyed(r); r.Spec.LeaseDuration, r.Spec.MaxRuntime = "24h", "24h" })
+	running, _ := intruder.toRunning("intruder")
+	if err := f.store.Release(t.Context(), termIn(t, running)); err != nil { // Redis is asked all the same
+		t.Fatal(err)
+	}
+	f.create("report", keyed)
+	f.expect("report", v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated)
+}
+
 func TestSharedLeaseKeysAreAllowedByPatterns(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
