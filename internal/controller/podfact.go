@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/leasehold-dev/leasehold/internal/plan"
@@ -29,10 +31,34 @@ func podFact(pod *corev1.Pod) plan.Pod {
 		}
 	}
 	containers := containersOf(pod)
+	fact.Waiting = waitingFor(pod)
 	fact.Started = containers.started()
 	fact.Terminated = fact.Terminal() && containers.allEnded()
 	fact.ExitCode, fact.ContainerReason = containers.exit()
 	return fact
+}
+
+// waitingFor says what keeps a pod from running; empty while it makes its way. A pull that is repeated alternates between two
+// reasons, which are told as one.
+func waitingFor(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Reason
+		}
+	}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if status.State.Waiting == nil {
+			continue
+		}
+		switch reason := status.State.Waiting.Reason; reason {
+		case "", "ContainerCreating", "PodInitializing":
+		case "ImagePullBackOff":
+			return "ErrImagePull"
+		default:
+			return reason
+		}
+	}
+	return ""
 }
 
 // containers is what the kubelet reported of a pod's containers.

@@ -153,3 +153,31 @@ func TestPodFactTellsWhatTheKubeletSaid(t *testing.T) {
 		})
 	}
 }
+
+func TestAPodSaysWhatKeepsItFromRunning(t *testing.T) {
+	t.Parallel()
+	waits := func(reason string) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"nothing": {corev1.PodStatus{}, ""},
+		"no node that has room": {corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: "PodScheduled", Status: "False", Reason: "Unschedulable"}}}, "Unschedulable"},
+		"the usual way":                               {corev1.PodStatus{ContainerStatuses: waits("ContainerCreating")}, ""},
+		"an image that is no name":                    {corev1.PodStatus{ContainerStatuses: waits("InvalidImageName")}, "InvalidImageName"},
+		"an image that is not there, again and again": {corev1.PodStatus{ContainerStatuses: waits("ImagePullBackOff")}, "ErrImagePull"},
+		"what an init container waits for": {corev1.PodStatus{InitContainerStatuses: waits("CreateContainerConfigError"),
+			ContainerStatuses: waits("PodInitializing")}, "CreateContainerConfigError"},
+		"nothing, when it runs": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running("report")}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := podFact(podOn("node", tc.status)).Waiting; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

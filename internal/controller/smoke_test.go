@@ -23,8 +23,7 @@ import (
 )
 
 // runManager runs the fixture's operator as a manager does: with a cache, a queue, watches and signals, and with the rights
-// that the manifests give it. The fixture's
-// Reconcile must not be called by hand beside it.
+// that the manifests give it. The fixture's Reconcile must not be called by hand beside it.
 func (f *fixture) runManager() {
 	f.t.Helper()
 	options, err := CacheOptions()
@@ -35,8 +34,7 @@ func (f *fixture) runManager() {
 	f.Leadership = f.newLeadership()
 	mgr, err := ctrl.NewManager(operatorConfig(f.t), ctrl.Options{
 		Scheme: testScheme(f.t), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller:     config.Controller{SkipNameValidation: new(true)},
-		LeaderElection: true, LeaderElectionResourceLockInterface: f.Leadership, LeaderElectionReleaseOnCancel: true,
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -108,7 +108,9 @@ func addOperator(ctx context.Context, admin *rest.Config) (*rest.Config, error) 
 	if err != nil {
 		return nil, err
 	}
-	return user.Config(), nil
+	config := user.Config()
+	config.QPS = -1 // as the operator: the API server's own fairness bounds it
+	return config, nil
 }
 
 func testScheme(t *testing.T) *runtime.Scheme {

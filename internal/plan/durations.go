@@ -32,6 +32,12 @@ const (
 	storeRetry = 2 * time.Second
 )
 
+// queuePoll is when one looks again that has others ahead: the further back, the later, so that a thousand who wait cost no more
+// than a few.
+func queuePoll(poll time.Duration, ahead int) time.Duration {
+	return min(poll*time.Duration(1+ahead), longestQueuePoll)
+}
+
 func maxRuntime(spec *v1alpha1.ReportJobSpec) time.Duration {
 	return parsed(spec.MaxRuntime, defaultMaxRuntime)
 }

@@ -90,6 +90,9 @@ type Pod struct {
 	Ready bool
 	// Started says that a container of it runs or has ended, by the kubelet's word. It tells a start from a wait.
 	Started bool
+	// Waiting is the reason for which the pod does not run: Unschedulable, ErrImagePull, InvalidImageName, ...; empty while it
+	// makes its way, and when it runs.
+	Waiting string
 	// Terminated says that the phase is Succeeded or Failed and the kubelet reported every container of the pod, init
 	// containers that started included, as terminated: the proof that its processes are gone. A pod with no reported
 	// container is not Terminated unless it never had a node.

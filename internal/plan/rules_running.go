@@ -95,12 +95,19 @@ func watch(m *matter) *draft {
 		d.phase(v1alpha1.PhaseCompleting, v1alpha1.ReasonAdopting, fmt.Sprintf(
 			"Pod %s exited 0; that counts when Redis has confirmed that the lease was held.", pod.Name))
 	case !pod.Started:
-		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated, fmt.Sprintf(
-			"Pod %s does not run yet; kubectl describe pod %[1]s says why.", pod.Name))
+		d.phase(v1alpha1.PhaseStarting, v1alpha1.ReasonJobCreated, notYet(pod))
 	default:
 		d.running(m, pod)
 	}
 	return d
+}
+
+// notYet says that a pod does not run, and why.
+func notYet(pod *Pod) string {
+	if pod.Waiting == "" {
+		return fmt.Sprintf("Pod %s does not run yet; kubectl describe pod %[1]s says why.", pod.Name)
+	}
+	return fmt.Sprintf("Pod %s does not run yet: %s; kubectl describe pod %[1]s says more.", pod.Name, pod.Waiting)
 }
 
 // running says that the pod runs, once as a transition.

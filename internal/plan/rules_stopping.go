@@ -91,7 +91,11 @@ func maxRuntimeExceeded(m *matter) *draft {
 	message := fmt.Sprintf("The report did not end within maxRuntime, %s after its lease was granted.",
 		maxRuntime(&m.ReportJob.Spec))
 	if m.execution.StartedAt == nil {
-		message += " Its pod never ran: look at the events of Job " + m.execution.Job + " and of its pod."
+		message += " Its pod never ran"
+		if pod := m.pod(); pod != nil && pod.Waiting != "" {
+			message += " (" + pod.Waiting + ")"
+		}
+		message += ": look at the events of Job " + m.execution.Job + " and of its pod."
 	}
 	return m.draft().requestStop(v1alpha1.ReasonMaxRuntimeExceeded, message)
 }

@@ -65,3 +65,27 @@ func TestAcquireLease(t *testing.T) {
 			Reason: "LeaseHeldByOther", After: 40 * time.Minute, Actions: []plan.Action{plan.AcquireLease{}}}},
 	})
 }
+
+func TestWhoHasOthersAheadLooksLessOften(t *testing.T) {
+	t.Parallel()
+	held := plan.LeaseHeldByOther{Owner: "other", Token: "5", ExpiresIn: 2 * time.Second, LeaseKey: "key"}
+	for name, tc := range map[string]struct {
+		ahead           int
+		lease, siblings time.Duration
+	}{
+		"the first":       {0, 2 * time.Second, 5 * time.Second},
+		"the second":      {1, 4 * time.Second, 10 * time.Second},
+		"one of the last": {999, time.Minute, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			queued := func(o *plan.Observation) { o.Ahead = tc.ahead }
+			if got := plan.Settle(plan.Decide(fresh(queued), noon), results(held)).RequeueAfter; got != tc.lease {
+				t.Errorf("asks again after %v, want %v", got, tc.lease)
+			}
+			if got := plan.Decide(fresh(queued, beside(aSibling)), noon).RequeueAfter; got != tc.siblings {
+				t.Errorf("looks for the sibling again after %v, want %v", got, tc.siblings)
+			}
+		})
+	}
+}

@@ -133,7 +133,7 @@ func (d *draft) heldByOther(action AcquireLease, r LeaseHeldByOther) {
 		d.status.Holder = holder
 		d.wait(v1alpha1.ReasonLeaseHeldByOther, message, EventWaiting, normal(v1alpha1.EventWaitingForLease))
 	}
-	d.sooner(min(r.poll()*time.Duration(1+action.Ahead), longestQueuePoll))
+	d.sooner(queuePoll(r.poll(), action.Ahead))
 }
 
 // lastAttempt is the attempt before; nil if there was none.

@@ -122,7 +122,7 @@ func waitForSibling(m *matter) *draft {
 		return d.skip(v1alpha1.ReasonSiblingAlive, text)
 	}
 	d.waitFor(sibling, text)
-	return d.after(min(until(m.waitEnd(), m.now), recheck))
+	return d.after(min(until(m.waitEnd(), m.now), queuePoll(recheck, m.Ahead)))
 }
 
 // waitFor tells anew only when the sibling is another or its stop begins.
