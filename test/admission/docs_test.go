@@ -15,7 +15,7 @@ func TestTheTestsThatSecurityNamesAreThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, folder := range []string{".", "../../api/v1alpha1", "../../internal/lease"} {
+	for _, folder := range []string{".", "../../api/v1alpha1", "../../internal/lease", "../../internal/controller"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
