@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/leasehold-dev/leasehold/api/v1alpha1"
@@ -47,42 +49,40 @@ func TestOfACrowdOfReportJobsOfOneJobIDOneRunsAndEveryOtherSaysWhy(t *testing.T)
 // awaitCrowd waits until each says for whom it waits.
 func (f *fixture) awaitCrowd() map[string]*v1alpha1.ReportJob {
 	f.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
-		waiting := map[string]*v1alpha1.ReportJob{}
+	var waiting map[string]*v1alpha1.ReportJob
+	err := wait.PollUntilContextTimeout(f.t.Context(), time.Second, 2*time.Minute, true, func(context.Context) (bool, error) {
+		waiting = map[string]*v1alpha1.ReportJob{}
 		for _, reportJob := range f.list() {
 			status := &reportJob.Status
 			if status.Phase == v1alpha1.PhaseWaiting && status.Reason == v1alpha1.ReasonSiblingAlive && status.Holder != "" {
 				waiting[reportJob.Name] = reportJob
 			}
 		}
-		if len(waiting) == crowd {
-			return waiting
-		}
-		if time.Now().After(deadline) {
-			f.t.Fatalf("%d of %d wait and say for whom", len(waiting), crowd)
-		}
+		return len(waiting) == crowd, nil
+	})
+	if err != nil {
+		f.t.Fatalf("%d of %d wait and say for whom: %v", len(waiting), crowd, err)
 	}
+	return waiting
 }
 
 // awaitExecution waits until one of those who waited has a Job, and looks that it is one alone.
 func (f *fixture) awaitExecution() *v1alpha1.ReportJob {
 	f.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		var with []*v1alpha1.ReportJob
+	var with []*v1alpha1.ReportJob
+	err := wait.PollUntilContextTimeout(f.t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		with = nil
 		for _, reportJob := range f.list() {
 			if reportJob.Name != "first" && reportJob.Status.Execution != nil && reportJob.Status.Execution.JobUID != "" {
 				with = append(with, reportJob)
 			}
 		}
-		switch {
-		case len(with) > 1:
-			f.t.Fatalf("%s and %s have a Job", with[0].Name, with[1].Name)
-		case len(with) == 1:
-			return with[0]
-		}
+		return len(with) > 0, nil
+	})
+	if err != nil || len(with) > 1 {
+		f.t.Fatalf("%d of those who waited have a Job: %v", len(with), err)
 	}
-	f.t.Fatal("nobody has the lease that is free")
-	return nil
+	return with[0]
 }
 
 func (f *fixture) list() []*v1alpha1.ReportJob {

@@ -166,9 +166,9 @@ func TestAPodSaysWhatKeepsItFromRunning(t *testing.T) {
 		"nothing": {corev1.PodStatus{}, ""},
 		"no node that has room": {corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: "PodScheduled", Status: "False", Reason: "Unschedulable"}}}, "Unschedulable"},
-		"the usual way":                               {corev1.PodStatus{ContainerStatuses: waits("ContainerCreating")}, ""},
-		"an image that is no name":                    {corev1.PodStatus{ContainerStatuses: waits("InvalidImageName")}, "InvalidImageName"},
-		"an image that is not there, again and again": {corev1.PodStatus{ContainerStatuses: waits("ImagePullBackOff")}, "ErrImagePull"},
+		"the usual way":              {corev1.PodStatus{ContainerStatuses: waits("ContainerCreating")}, ""},
+		"an image that is no name":   {corev1.PodStatus{ContainerStatuses: waits("InvalidImageName")}, "InvalidImageName"},
+		"an image that is not there": {corev1.PodStatus{ContainerStatuses: waits("ImagePullBackOff")}, "ErrImagePull"},
 		"what an init container waits for": {corev1.PodStatus{InitContainerStatuses: waits("CreateContainerConfigError"),
 			ContainerStatuses: waits("PodInitializing")}, "CreateContainerConfigError"},
 		"nothing, when it runs": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running("report")}}, ""},
