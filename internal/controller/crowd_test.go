@@ -50,17 +50,17 @@ func TestOfACrowdOfReportJobsOfOneJobIDOneRunsAndEveryOtherSaysWhy(t *testing.T)
 func (f *fixture) awaitCrowd() map[string]*v1alpha1.ReportJob {
 	f.t.Helper()
 	var waiting map[string]*v1alpha1.ReportJob
-	err := wait.PollUntilContextTimeout(f.t.Context(), time.Second, 2*time.Minute, true, func(context.Context) (bool, error) {
+	look := func(ctx context.Context) (bool, error) {
 		waiting = map[string]*v1alpha1.ReportJob{}
-		for _, reportJob := range f.list() {
+		for _, reportJob := range f.list(ctx) {
 			status := &reportJob.Status
 			if status.Phase == v1alpha1.PhaseWaiting && status.Reason == v1alpha1.ReasonSiblingAlive && status.Holder != "" {
 				waiting[reportJob.Name] = reportJob
 			}
 		}
 		return len(waiting) == crowd, nil
-	})
-	if err != nil {
+	}
+	if err := wait.PollUntilContextTimeout(f.t.Context(), time.Second, 2*time.Minute, true, look); err != nil {
 		f.t.Fatalf("%d of %d wait and say for whom: %v", len(waiting), crowd, err)
 	}
 	return waiting
@@ -70,25 +70,26 @@ func (f *fixture) awaitCrowd() map[string]*v1alpha1.ReportJob {
 func (f *fixture) awaitExecution() *v1alpha1.ReportJob {
 	f.t.Helper()
 	var with []*v1alpha1.ReportJob
-	err := wait.PollUntilContextTimeout(f.t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	look := func(ctx context.Context) (bool, error) {
 		with = nil
-		for _, reportJob := range f.list() {
+		for _, reportJob := range f.list(ctx) {
 			if reportJob.Name != "first" && reportJob.Status.Execution != nil && reportJob.Status.Execution.JobUID != "" {
 				with = append(with, reportJob)
 			}
 		}
 		return len(with) > 0, nil
-	})
+	}
+	err := wait.PollUntilContextTimeout(f.t.Context(), 100*time.Millisecond, time.Minute, true, look)
 	if err != nil || len(with) > 1 {
 		f.t.Fatalf("%d of those who waited have a Job: %v", len(with), err)
 	}
 	return with[0]
 }
 
-func (f *fixture) list() []*v1alpha1.ReportJob {
+func (f *fixture) list(ctx context.Context) []*v1alpha1.ReportJob {
 	f.t.Helper()
 	var all v1alpha1.ReportJobList
-	if err := f.api.List(f.t.Context(), &all, client.InNamespace(f.namespace)); err != nil {
+	if err := f.api.List(ctx, &all, client.InNamespace(f.namespace)); err != nil {
 		f.t.Fatal(err)
 	}
 	found := make([]*v1alpha1.ReportJob, len(all.Items))
