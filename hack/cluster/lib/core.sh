@@ -37,6 +37,7 @@ if [ ${#state} -gt 70 ]; then
 	state="/var/tmp/leasehold-cluster-$(printf '%s' "$state" | sha256sum | cut -c1-12)"
 fi
 logs="$state/logs"
+audit_log="$logs/audit.log"
 kubeconfig="$state/kubeconfig"
 
 say() { printf 'cluster: %s\n' "$*" >&2; }
