@@ -17,6 +17,9 @@ export CLUSTER ?= local
 REDIS_SERVERS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/leasehold/redis-servers
 # Arguments for go test in test-e2e, for example E2E_ARGS="-run TestTheft".
 E2E_ARGS ?=
+# Arguments for go test in test-crash, and how many of its trials run at once.
+CRASH_ARGS ?=
+CRASH_PARALLEL ?= 4
 
 CLUSTER_SH := hack/cluster/cluster
 TOOL := go tool -modfile=hack/tools/go.mod
@@ -69,7 +72,7 @@ fmt: ## Format the code and order its imports.
 
 .PHONY: vet
 vet: ## Run go vet.
-	go vet ./... && go vet -tags e2e,outages,topologies ./test/...
+	go vet ./... && go vet -tags crash,e2e,outages,topologies ./test/...
 
 .PHONY: lint
 lint: ## Run the linters on every module.
@@ -110,6 +113,10 @@ test-e2e: cluster-up dist/image.tar build-installer ## Run the end-to-end tests 
 test-outages: cluster-up dist/image.tar build-installer ## Let 100 reports outlive their leader, a rollout and 5 minutes without an API server (15 minutes).
 	IMG=$(IMG) go test -tags e2e,outages -count 1 -timeout 40m -v ./test/e2e -run TestAHundredReports
 
+.PHONY: test-crash
+test-crash: test-setup cluster-up build-installer ## Kill the operator after every single write of a report's life, and compare the end.
+	go test -tags crash -count 1 -timeout 45m -parallel $(CRASH_PARALLEL) -v ./test/crash $(CRASH_ARGS)
+
 .PHONY: test-cluster
 test-cluster: ## Check the local cluster itself: what it promises, and that it leaves nothing behind.
 	hack/cluster/selfcheck
@@ -130,6 +137,10 @@ bench-lease: test-setup ## Time renewals, 100,000 leases and handoffs, beside ot
 .PHONY: bench-start
 bench-start: cluster-up dist/image.tar build-installer ## Time apply to running, beside a plain Job on the same node.
 	IMG=$(IMG) go run ./test/bench/start
+
+.PHONY: bench-lifecycle
+bench-lifecycle: cluster-up dist/image.tar build-installer ## Count the writes and events of a report, and time the next one's start.
+	IMG=$(IMG) go run ./test/bench/lifecycle
 
 ##@ Build
 
