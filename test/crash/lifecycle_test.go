@@ -40,7 +40,8 @@ var lifecycles = []lifecycle{
 	{name: "failure", work: "2s", exitCode: "3", end: "Failed, PodFailed"},
 	{name: "lease lost", work: "1m", exitCode: "0", end: "Failed, LeaseLost", interfere: steal, keyAtEnd: thief},
 	{name: "deleted while it runs", work: "1m", exitCode: "0", end: gone, interfere: remove},
-	{name: "success under a second operator", work: "2s", exitCode: "0", end: "Succeeded, PodSucceeded", interfere: replace, armed: 1},
+	{name: "success under a second operator", work: "2s", exitCode: "0", end: "Succeeded, PodSucceeded",
+		interfere: replace, armed: 1},
 	{name: "success under an elected leader", work: "2s", exitCode: "0", end: "Succeeded, PodSucceeded", elected: true,
 		only: []string{"create Job"}},
 }
